@@ -315,6 +315,7 @@ mod tests {
             why: String::from("no rule allows it"),
             rule: rule.to_owned(),
             marks: Vec::new(),
+            directory: String::new(),
         }
     }
 

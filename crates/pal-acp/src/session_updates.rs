@@ -81,7 +81,9 @@ impl UpdateTranslator {
     /// Translates an event.
     pub(crate) fn translate(&mut self, event: &AgentEvent) -> Vec<SessionUpdate> {
         match event {
-            AgentEvent::SessionStarted(_) | AgentEvent::CacheBroken(_) => Vec::new(),
+            AgentEvent::SessionStarted(_) | AgentEvent::Progress(_) | AgentEvent::CacheBroken(_) => {
+                Vec::new()
+            }
             AgentEvent::Text(text) => vec![SessionUpdate::AgentMessageChunk(self.chunk(text))],
             AgentEvent::Thinking(text) => vec![SessionUpdate::AgentThoughtChunk(self.chunk(text))],
             AgentEvent::AnswerDiscarded { why } => {

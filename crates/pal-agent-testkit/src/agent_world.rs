@@ -122,6 +122,7 @@ impl AgentWorld {
                 },
                 language: settings.prompt.language.clone(),
                 output_style: settings.prompt.output_style.clone(),
+                attaches_mentions: true,
                 scratchpad: settings.prompt.scratchpad,
                 attribution: String::from("Palimpsest"),
                 version: String::from("0.0.0"),
@@ -135,6 +136,8 @@ impl AgentWorld {
                 rules,
                 asker: None,
                 begins_planning: false,
+                allows_bypass: true,
+                is_asking_program: false,
             },
             hooks: settings.hooks.iter().map(|hooks| hooks.value.clone()).collect(),
             tools: ToolOptions {
@@ -143,7 +146,9 @@ impl AgentWorld {
                 sandbox: None,
                 outputs: settings.output_limits,
                 secret_variables: settings.secret_variables.clone(),
+                checkpoints: None,
                 allows_private_addresses: settings.web_private_addresses,
+                output_schema: None,
             },
             mcp: McpOptions {
                 servers: Vec::new(),
@@ -151,6 +156,7 @@ impl AgentWorld {
                 call_limit: settings.mcp.call_limit,
                 allows_plain_http: false,
                 shared: None,
+                host: None,
             },
             switches: settings.switches.clone(),
             clock: Clock { ahead: settings.clock_offset },
@@ -161,6 +167,7 @@ impl AgentWorld {
                 parent: None,
                 teammate_command: None,
                 progress_every: None,
+                definitions: Vec::new(),
             },
             memory: self.memory_options(&settings),
             background: BackgroundOptions {
@@ -215,6 +222,7 @@ impl AgentWorld {
                     run: run_settings(&own, &card),
                 })
             }),
+            reports_progress: false,
         }
     }
 

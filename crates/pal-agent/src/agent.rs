@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pal_background::{DreamScheduler, DreamTask};
 use pal_engine::{Session, SessionConfig, drive};
-use pal_events::{AgentEvent, PromptEnd, PromptResult};
+use pal_events::{AgentEvent, NO_STRUCTURED_OUTPUT, PromptEnd, PromptResult};
 use pal_mcp::ServerPool;
 use pal_model::{Content, MessageOrigin, UsageTotals};
 use pal_run::{IncomingMessage, Run, RunEnd, RunInput};
@@ -16,7 +16,9 @@ use pal_tools::Shell;
 use crate::AgentError;
 use crate::agent_handle::{AgentHandle, AgentSignal};
 use crate::agent_runtime::AgentRuntime;
+use crate::rewind_mark::RewindMark;
 use crate::session_presence::{PublishedSession, SessionPresence};
+use crate::session_tools::structured_output::StructuredOutput;
 use crate::subagents::{RunningAgent, SubagentsHandle};
 
 /// An agent with its session.
@@ -30,6 +32,8 @@ pub struct Agent<'a> {
     pub(crate) id: String,
     /// Usage that the results of prompts have reported.
     pub(crate) reported: UsageTotals,
+    /// The last rewind, until the next prompt.
+    pub(crate) last_rewind: Option<RewindMark>,
 }
 
 impl<'a> Agent<'a> {
@@ -40,6 +44,7 @@ impl<'a> Agent<'a> {
 
     fn work(&mut self, input: RunInput, is_given_up: bool) -> Result<PromptResult, AgentError> {
         let begun = Instant::now();
+        self.last_rewind = None;
         let span = tracing::info_span!("invoke_agent", session = %self.id);
         let within = span.entered();
         self.forget_rewound();
@@ -52,7 +57,9 @@ impl<'a> Agent<'a> {
         if is_given_up {
             self.run.handle(RunInput::Interrupt);
         }
-        let end = drive(&mut self.session, &mut self.config, &mut self.run, &mut self.runtime)?;
+        let end = drive(&mut self.session, &mut self.config, &mut self.run, &mut self.runtime);
+        self.runtime.permissions.rules.end_prompt();
+        let end = end?;
         let now = self.runtime.clock.now();
         self.runtime.update_notes(&self.session, &self.config, now);
         if end == RunEnd::Done {
@@ -61,8 +68,13 @@ impl<'a> Agent<'a> {
         }
         self.runtime.pending.append_usage(&mut self.session, now)?;
         self.runtime.background.pause(&self.session, &self.config, now);
+        let wants_output = self.runtime.tools.output.is_some();
+        let structured_output = self.runtime.tools.output.as_ref().and_then(StructuredOutput::output);
         let ended = PromptResult {
             end: match end {
+                RunEnd::Done if wants_output && structured_output.is_none() => {
+                    PromptEnd::Failed(String::from(NO_STRUCTURED_OUTPUT))
+                }
                 RunEnd::Done => PromptEnd::Done,
                 RunEnd::Refused => {
                     PromptEnd::Refused(String::from("the model refused to answer; its words are not reused"))
@@ -77,6 +89,7 @@ impl<'a> Agent<'a> {
             took_provider: self.runtime.model.time_waited,
             spent: self.take_spent(),
             denials: std::mem::take(&mut self.runtime.permissions.denials),
+            structured_output,
         };
         tracing::info!(
             end = ended.end.name(),
@@ -113,6 +126,19 @@ impl<'a> Agent<'a> {
         self.run_queued(false)
     }
 
+    /// Returns unread messages of the user to the handle, which can take them back. Messages of other agents stay.
+    pub fn return_queued_messages(&mut self) {
+        if self.has_queued_messages() {
+            let (of_user, others) = std::mem::take(&mut self.unheard)
+                .into_iter()
+                .partition(|message| message.origin == MessageOrigin::Person);
+            self.unheard = others;
+            let of_user: VecDeque<IncomingMessage> = of_user;
+            let contents = of_user.into_iter().map(|message| message.content);
+            self.runtime.inbox.handle.return_unread(contents.collect());
+        }
+    }
+
     /// Records late messages without running them, after an interrupt.
     pub fn record_queued_messages(&mut self) -> Result<Option<PromptResult>, AgentError> {
         self.run_queued(true)
@@ -137,6 +163,9 @@ impl<'a> Agent<'a> {
         while let Ok(signal) = self.runtime.inbox.signals.try_recv() {
             self.keep(signal);
         }
+        while let Some(content) = self.runtime.inbox.handle.take_unread() {
+            self.unheard.push_back(IncomingMessage { origin: MessageOrigin::Person, content });
+        }
         !self.unheard.is_empty()
     }
 
@@ -153,7 +182,7 @@ impl<'a> Agent<'a> {
             if matches!(signal, AgentSignal::Said(RunInput::Interrupt)) {
                 return Ok(false);
             }
-            if matches!(signal, AgentSignal::AgentLeft) {
+            if matches!(signal, AgentSignal::AgentLeft | AgentSignal::Steered) {
                 return Ok(true);
             }
             self.keep(signal);

@@ -1,16 +1,17 @@
 //! Commands of the user on the session of an agent, between two prompts.
 
-use std::path::Path;
-
 use pal_context::{CompactionRange, FileRequest, RestoredFile, SummaryQuestion, SummaryReply};
 use pal_engine::{
     CompactionObserver, CompactionResult, EngineError, FileReader, ModelClient, Notifier, OutgoingRequest,
     RequestOutcome, SummaryExchange, TimeSource,
 };
 use pal_memory::MemorySummary;
-use pal_model::{BlockType, Boundary, Content, EntryBody, EntryId, MessageOrigin, SharedText, Timestamp};
+use pal_model::{Boundary, Content, SharedText, Timestamp, ToolUseId};
 use pal_project::InstructionSet;
+use pal_prompt::OutputStyle;
+use pal_run::{CallRuling, ToolCall};
 use pal_store::LogReader;
+use pal_tools::{ToolContext, ToolInput};
 use pal_view::View;
 use smol_str::SmolStr;
 
@@ -64,6 +65,55 @@ impl Agent<'_> {
         Ok(Content::parse(&SharedText::from(format!("[{}]", raw.join(",")))))
     }
 
+    /// Allows calls until the next prompt ends, as a command of the user wants. Rules that do not parse are ignored; they
+    /// are returned.
+    pub fn allow_for_prompt(&mut self, rules: &[String]) -> Vec<String> {
+        let mut unknown = Vec::new();
+        for rule in rules {
+            match rule.parse() {
+                Ok(rule) => self.runtime.permissions.rules.allow_for_prompt(rule),
+                Err(_) => unknown.push(rule.clone()),
+            }
+        }
+        unknown
+    }
+
+    /// Runs a tool for a command of the user and returns its output. Rules, hooks and questions apply as to a call of the
+    /// model; the error says why it did not run.
+    pub fn run_tool_for_user(&mut self, name: &str, input: &str) -> Result<String, String> {
+        self.runtime.inbox.handle.renew();
+        let cancel = self.runtime.inbox.handle.cancel();
+        let call = ToolCall {
+            id: ToolUseId::from("command"),
+            name: SmolStr::new(name),
+            input: SharedText::from(input),
+            is_read_only: false,
+            problem: None,
+        };
+        let AgentRuntime { permissions, tools, hooks, .. } = &mut self.runtime;
+        let judged = permissions.judge(&call, &tools.all, &tools.workspace, hooks, &cancel);
+        let input = match judged.ruling {
+            CallRuling::Allowed { input } => input.unwrap_or_else(|| call.input.clone()),
+            CallRuling::Refused(why) | CallRuling::Stop(why) => return Err(why),
+        };
+        let tool =
+            pal_tools::find_tool(&tools.all, name).ok_or_else(|| format!("there is no tool {name}"))?;
+        let output = tool.run(
+            &ToolInput(input),
+            &ToolContext {
+                workspace: &tools.workspace,
+                granted: &judged.needs,
+                confinement: &judged.confinement,
+                call: &call.id,
+                cancel: &cancel,
+                progress: &|_| {},
+            },
+        );
+        self.runtime.report_notices();
+        let texts: Vec<_> = output.content.iter().filter_map(|block| block.string("text")).collect();
+        Ok(texts.join("\n"))
+    }
+
     /// Makes the next request miss the prompt cache, for debugging (§5.3): the prefix is rendered again from the current
     /// project, with a text that no request had before.
     pub fn break_cache(&mut self) -> Result<(), AgentError> {
@@ -72,6 +122,30 @@ impl Agent<'_> {
         self.runtime.project.prompt.break_cache(pal_background::random_ids().next_id(now).to_string());
         if let Some(prefix) = self.runtime.renewed(self.session.view()) {
             self.session.append(pal_model::EntryDraft::prefix(&prefix), now)?;
+        }
+        Ok(())
+    }
+
+    /// Chooses the output style for the rest of the session; none for the default. The next request misses the cache.
+    pub fn choose_output_style(&mut self, name: Option<&str>) -> Result<(), AgentError> {
+        let style = match name {
+            None => None,
+            Some(name) => {
+                let mut styles = pal_tools::output_styles(&self.runtime.tools.workspace);
+                let text = styles.remove(name).ok_or_else(|| {
+                    let names: Vec<String> = styles.into_keys().collect();
+                    AgentError::Other(format!(
+                        "no output style is named \"{name}\"; there are: default {}",
+                        names.join(" ")
+                    ))
+                })?;
+                Some(OutputStyle { name: name.to_owned(), text })
+            }
+        };
+        self.runtime.background.end_pause(&mut self.session, &mut self.runtime.events)?;
+        self.runtime.project.prompt.choose_output_style(style);
+        if let Some(prefix) = self.runtime.renewed(self.session.view()) {
+            self.session.append(pal_model::EntryDraft::prefix(&prefix), self.runtime.clock.now())?;
         }
         Ok(())
     }
@@ -143,30 +217,6 @@ impl Agent<'_> {
     /// Pinned texts.
     pub fn pins(&self) -> Vec<String> {
         self.session.view().state().pins.values().cloned().collect()
-    }
-
-    /// Rewinds to before a prompt and returns its text. Files stay as they are, and the agent forgets what it
-    /// knew of them.
-    pub fn rewind(&mut self, prompt: &str) -> Result<String, AgentError> {
-        let unknown = || AgentError::Other(format!("there is no prompt {prompt} in this conversation"));
-        let id: EntryId = prompt.parse().map_err(|_| unknown())?;
-        self.runtime.background.end_pause(&mut self.session, &mut self.runtime.events)?;
-        let entry = self.session.view().branch().iter().find(|entry| entry.id == id).ok_or_else(unknown)?;
-        let words = match &entry.body {
-            EntryBody::User(user) if user.origin == MessageOrigin::Person => {
-                let texts = user.content.blocks().iter().filter(|block| block.kind() == BlockType::Text);
-                texts.filter_map(|block| block.string("text")).collect::<Vec<_>>().join("\n")
-            }
-            _ => return Err(unknown()),
-        };
-        let to = entry.parent.ok_or_else(unknown)?;
-        self.session.rewind(to)?;
-        let workspace = &self.runtime.tools.workspace;
-        workspace.forget_seen();
-        for (path, seen) in &self.session.view().state().seen_files {
-            workspace.record_seen(Path::new(path), seen.clone());
-        }
-        Ok(words)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Handle of an agent for other threads.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pal_background::{ExchangeListener, SuggestionListener};
 use pal_events::{AgentControl, ExchangeReport};
@@ -19,6 +20,8 @@ type MessageListener = Arc<dyn Fn() + Send + Sync>;
 #[derive(Clone)]
 pub struct AgentHandle {
     signals: Sender<AgentSignal>,
+    /// Messages of the user that the agent has not read yet, oldest first.
+    unread: Arc<Mutex<VecDeque<Content>>>,
     cancel: Arc<Mutex<CancelToken>>,
     bell: Arc<Mutex<Option<MessageListener>>>,
     /// Receives suggestions for the next prompt.
@@ -34,8 +37,10 @@ pub struct AgentHandle {
 /// A signal from another thread.
 #[derive(Debug)]
 pub(crate) enum AgentSignal {
-    /// A message or an interrupt.
+    /// A message of another agent, or an interrupt.
     Said(RunInput),
+    /// The user has sent a message, which waits in [`AgentHandle::take_unread`].
+    Steered,
     /// Output of a running call.
     Printed(ToolUseId, String),
     /// Result of a call, with the files it touched.
@@ -58,6 +63,7 @@ impl AgentHandle {
         let cancel = Arc::new(Mutex::new(CancelToken::new()));
         AgentHandle {
             signals,
+            unread: Arc::default(),
             cancel,
             bell: Arc::default(),
             suggestions: Arc::default(),
@@ -69,8 +75,24 @@ impl AgentHandle {
 
     /// Sends a user message. A working agent reads it with its next tool results; an idle one runs it next.
     pub fn steer(&self, content: Content) {
+        self.unread().push_back(content);
         // A closed agent ignores it.
-        let _ = self.signals.send(AgentSignal::Said(RunInput::Prompt(content)));
+        let _ = self.signals.send(AgentSignal::Steered);
+    }
+
+    /// Takes the oldest unread message of the user.
+    pub(crate) fn take_unread(&self) -> Option<Content> {
+        self.unread().pop_front()
+    }
+
+    /// Puts messages back that were taken and not worked on, before all others.
+    pub(crate) fn return_unread(&self, messages: Vec<Content>) {
+        let mut unread = self.unread();
+        messages.into_iter().rev().for_each(|content| unread.push_front(content));
+    }
+
+    fn unread(&self) -> MutexGuard<'_, VecDeque<Content>> {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Delivers a message of another agent, which does not count as the user's.
@@ -162,6 +184,14 @@ impl AgentControl for AgentHandle {
 
     fn interrupt(&self) {
         AgentHandle::interrupt(self);
+    }
+
+    fn unread_messages(&self) -> usize {
+        self.unread().len()
+    }
+
+    fn take_back_messages(&self) -> usize {
+        self.unread().drain(..).count()
     }
 
     fn choose_mode(&self, mode: PermissionMode) {

@@ -64,7 +64,7 @@ pub(crate) struct AgentRuntime<'a> {
 impl AgentRuntime<'_> {
     /// Reports the session and damage to its log.
     pub(crate) fn report_session(&mut self, session: &Session, id: &str, is_resumed: bool, version: &str) {
-        self.events.send(AgentEvent::SessionStarted(SessionInfo {
+        self.events.send(AgentEvent::SessionStarted(Box::new(SessionInfo {
             session_id: id.to_owned(),
             transcript_path: self.project.log.display().to_string(),
             cwd: self.tools.workspace.directory().display().to_string(),
@@ -73,7 +73,11 @@ impl AgentRuntime<'_> {
             permission_mode: SmolStr::new_static(self.permissions.mode.name()),
             is_resumed,
             version: version.to_owned(),
-        }));
+            mcp_servers: self.mcp.describe(),
+            agents: self.project.agents.iter().map(|agent| agent.name.to_string()).collect(),
+            skills: self.project.skills.iter().map(|skill| skill.name.to_string()).collect(),
+            output_style: self.project.prompt.output_style().map(str::to_owned),
+        })));
         for warning in damage_warnings(session.problems(), id) {
             self.events.warning(warning);
         }
@@ -88,6 +92,9 @@ impl AgentRuntime<'_> {
         self.tools.granted.clear();
         self.model.time_waited = Duration::ZERO;
         self.permissions.denials.clear();
+        if let Some(output) = &mut self.tools.output {
+            output.begin_prompt();
+        }
         self.ask_about_includes();
     }
 
@@ -99,7 +106,7 @@ impl AgentRuntime<'_> {
                 self.events.send(AgentEvent::ToolPrinted { call, text });
                 None
             }
-            AgentSignal::AgentLeft => None,
+            AgentSignal::AgentLeft | AgentSignal::Steered => None,
             AgentSignal::Doing { agent, doing } => {
                 self.events.send(AgentEvent::SubagentActivity { agent, doing });
                 None
@@ -254,9 +261,10 @@ impl AgentRuntime<'_> {
                 ),
                 rule: String::new(),
                 marks: Vec::new(),
+                directory: String::new(),
             };
             let is_allowed = match asking(&asked) {
-                PermissionAnswer::Once | PermissionAnswer::Session => true,
+                PermissionAnswer::Once | PermissionAnswer::Session | PermissionAnswer::Approved(_) => true,
                 PermissionAnswer::No(_) => false,
                 // Answers are for questions of the model, and this is none.
                 PermissionAnswer::Refused(_)

@@ -18,7 +18,7 @@ use pal_provider::RequestEncoder;
 use pal_run::Run;
 use pal_settings::{AnsweredIncludes, IncludeAnswers, KillSwitch, LearnedFactors, LearnedWindows};
 use pal_store::log_path;
-use pal_tools::{MediaSupport, Workspace, hidden_files};
+use pal_tools::{FileCheckpoints, MediaSupport, VersionKeeper, Workspace, hidden_files};
 
 use crate::agent::Agent;
 use crate::agent_handle::AgentHandle;
@@ -36,6 +36,7 @@ use crate::project_context::{ProjectContext, available_skills};
 use crate::session_mcp::McpServers;
 use crate::session_open::{self, OpenedSession, PERMISSIONS, PromptBuilder, moved_text};
 use crate::session_switches::SessionSwitches;
+use crate::session_tools::structured_output::StructuredOutput;
 use crate::subagents::{AGENT, RunningAgent, Subagents, TeamMailbox, is_fork, root_session};
 use crate::todo_reminder::TodoReminder;
 use crate::tool_runner::ToolRunner;
@@ -56,7 +57,7 @@ impl<'a> Agent<'a> {
         sink: Box<dyn FnMut(AgentEvent) + 'a>,
     ) -> Result<Agent<'a>, AgentError> {
         // MCP servers start up while everything else is prepared.
-        let mcp = McpServers::start(&options);
+        let mut mcp = McpServers::start(&options);
         let project = pal_project::find_project(&options.sources.search.directory);
         let answers = IncludeAnswers::in_directory(&pal_store::project_directory(&options.home, &project));
         let AnsweredIncludes { allowed, refused } = answers.read();
@@ -64,17 +65,22 @@ impl<'a> Agent<'a> {
         options.sources.search.refused.extend(refused);
         let mut gathered = take_project_snapshot(&options.sources);
         let mut opened = session_open::open(&options, &project)?;
+        let clock = options.clock;
+        let own = || Arc::new(FileCheckpoints::of_session(opened.folder(), move || clock.now()));
+        // Changes of subagents belong to the session that started them.
+        let checkpoints = Arc::clone(options.tools.checkpoints.get_or_insert_with(own));
         let config = options.session_config(&opened.log);
         let switches = SessionSwitches::new(&options.switches, &config);
         let (workspace, memory) = open_workspace(&options, &opened);
         let (prompt, problems) =
             PromptBuilder::new(&options, config.policy.warm_clear, &workspace, &opened.id);
-        let prompt = prompt.with_prompts_of(&opened);
+        let prompt = prompt.with_prompts_of(&opened).with_host_tools(mcp.await_host_tools(&options));
         let reverted = revert_killed_dream(&options);
         let mut prefix = start_prefix(&options, &mut opened, &prompt, &mut gathered)?;
         prefix.notices.extend(reverted);
         take_over_factor(&options, &mut opened)?;
         prefix.notices.extend(problems);
+        let output = options.tools.output_schema.clone().map(StructuredOutput::new);
         let inbox = AgentInbox::new();
         let shell = Arc::new(session_shell::open_shell(&options, &workspace));
         let subagents = open_subagents(&options, &opened, (&mcp, &prefix.catalog), &workspace, &inbox.handle);
@@ -93,10 +99,12 @@ impl<'a> Agent<'a> {
             inbox,
             events: EventSink::new(sink),
             tools: ToolRunner {
-                all: Arc::new(all_tools(&mcp, &shell, &subagents, &prefix.catalog)),
+                all: Arc::new(all_tools(&mcp, &shell, &subagents, &prefix.catalog, output.as_ref())),
+                output,
                 catalog: prefix.catalog,
                 workspace,
                 shell,
+                checkpoints,
                 output_limit: output_limit(&options, &opened),
                 running: Vec::new(),
                 granted: BTreeMap::new(),
@@ -111,6 +119,7 @@ impl<'a> Agent<'a> {
                 servers: Vec::new(),
                 announces: !switches.is_off(KillSwitch::Announcements),
                 sources: options.sources,
+                attaches_mentions: options.prompt.attaches_mentions && options.subagent.identity.is_none(),
                 prompt,
                 log: opened.log,
                 answers,
@@ -121,6 +130,7 @@ impl<'a> Agent<'a> {
             subagents,
             pending: PendingEntries {
                 attachments: prefix.attachments,
+                contents: Vec::new(),
                 usage: Vec::new(),
                 compaction: None,
                 todo_reminder: TodoReminder::of(opened.session.view().branch()),
@@ -131,7 +141,16 @@ impl<'a> Agent<'a> {
         let run = Run::new(options.model.run.clone()).with_spent(opened.session.view().state().totals);
         let OpenedSession { session, id, is_resumed, .. } = opened;
         let reported = session.view().state().totals;
-        let mut agent = Agent { session, config, run, runtime, unheard: VecDeque::new(), id, reported };
+        let mut agent = Agent {
+            session,
+            config,
+            run,
+            runtime,
+            unheard: VecDeque::new(),
+            id,
+            reported,
+            last_rewind: None,
+        };
         agent.report_start(is_resumed, &options.prompt.version, (prefix.notices, prefix.warning));
         Ok(agent)
     }
@@ -189,7 +208,8 @@ fn start_prefix(
     // A session that was killed right after its first entry starts here.
     let has_begun = session.view().branch().iter().any(|entry| !matches!(entry.body, EntryBody::Session(_)));
     let now = options.clock.now();
-    if *is_resumed && has_begun && !*is_foreign && unknown.is_none() {
+    let lacks_tools = prompt.lacks_host_tools(session);
+    if *is_resumed && has_begun && !*is_foreign && unknown.is_none() && !lacks_tools {
         let noted = session.view().prefix().map_or(&[][..], |prefix| &prefix.notes.sources);
         let changed = gathered.instructions.resume_from(noted);
         // The session was warned when it started.
@@ -226,6 +246,12 @@ fn start_prefix(
         session.answer_interrupted_calls(now)?;
         session.append(EntryDraft::prefix(&assembled.prefix), now)?;
         warning = Some(format!("{reason}; it continues with those of this program"));
+    } else if *is_resumed && has_begun {
+        session.answer_interrupted_calls(now)?;
+        session.append(EntryDraft::prefix(&assembled.prefix), now)?;
+        notices.push(String::from(
+            "the driving program offers other tools than before, so the cache is written anew",
+        ));
     } else {
         session_open::begin(session, options, &assembled.prefix)?;
     }
@@ -281,6 +307,8 @@ fn open_subagents(
         matches!(options.origin, SessionOrigin::Branched { .. }) || is_fork(opened.session.view().branch());
     let mut template = options.clone();
     template.mcp.shared = Some(Arc::clone(&mcp.servers));
+    // A subagent reports in words.
+    template.tools.output_schema = None;
     let log = opened.log.clone();
     Arc::new(Subagents::new(template, log, known, handle.clone(), (is_fork, start_subagent)))
 }
@@ -382,6 +410,7 @@ fn conversation_model(options: &AgentOptions, opened: &OpenedSession) -> Convers
         factors: LearnedFactors::in_home(&options.home),
         stated_window: None,
         time_waited: Duration::ZERO,
+        reports_progress: options.model.reports_progress,
     }
 }
 
@@ -405,6 +434,8 @@ fn workspace(options: &AgentOptions, opened: &OpenedSession) -> Workspace {
     let mut workspace = Workspace::new(roots, folder, search.home.clone(), abilities, seen);
     workspace.hidden = Some(hidden_files(&options.permissions.rules, &options.home, &workspace));
     workspace.program_home = Some(options.home.clone());
+    workspace.checkpoints =
+        options.tools.checkpoints.clone().map(|checkpoints| checkpoints as Arc<dyn VersionKeeper>);
     workspace.allows_private_addresses = options.tools.allows_private_addresses;
     // The directory that commands worked in last, if it is still there. A foreign log does not say where commands run.
     if let Some(directory) = state

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pal_background::TimedExchange;
 use pal_context::{SummaryQuestion, SummaryReply};
 use pal_engine::{BrokenResponse, ModelResponse, RequestOutcome, SummaryExchange, TokenObservation};
-use pal_events::AgentEvent;
+use pal_events::{AgentEvent, BlockGrowth, ResponseProgress};
 use pal_model::text::group_digits;
 use pal_model::{BlockType, ContentBlock, ContextOverflow, MediaKind, ModelCard, RequestSource, Usage};
 use pal_process::CancelToken;
@@ -40,6 +40,8 @@ pub(crate) struct ConversationModel {
     pub(crate) stated_window: Option<u64>,
     /// Time spent waiting for the provider since the prompt.
     pub(crate) time_waited: Duration,
+    /// Reports every step of a response.
+    pub(crate) reports_progress: bool,
 }
 
 /// Prefix that a fork's first request shares with the other forks of the same response: the first of them writes it to
@@ -91,8 +93,15 @@ impl ConversationModel {
         let mut timed =
             TimedExchange::begin(RequestSource::main(), &self.card, dialect, request.max_tokens());
         let within = timed.span().entered();
+        let reports_progress = self.reports_progress;
         let exchange = self.connection.exchange_in_turn(call, shared_prefix(request), cancel, &mut |step| {
             timed.hear(&step);
+            if reports_progress
+                && let ExchangeStep::Event(heard) = &step
+                && let Some(progress) = response_progress(heard)
+            {
+                events.send(AgentEvent::Progress(Box::new(progress)));
+            }
             match step {
                 ExchangeStep::Event(Heard::BlockDelta { delta: BlockDelta::Text(text), .. }) => {
                     events.send(AgentEvent::Text(text.clone()))
@@ -220,6 +229,37 @@ impl ConversationModel {
         };
         RequestOutcome::Broke(BrokenResponse { answered, why, is_final })
     }
+}
+
+/// Step of a response for events; none for a failure, which other events report.
+fn response_progress(heard: &Heard) -> Option<ResponseProgress> {
+    Some(match heard {
+        Heard::Started(started) => ResponseProgress::Started {
+            response: started.response.clone(),
+            model: started.model.clone(),
+            usage: started.usage.clone(),
+        },
+        Heard::BlockStart { index, kind, tool, call } => ResponseProgress::BlockStarted {
+            index: *index,
+            kind: kind.name().unwrap_or("unknown"),
+            tool: tool.clone(),
+            call: call.clone(),
+        },
+        Heard::BlockDelta { index, delta } => ResponseProgress::BlockGrew {
+            index: *index,
+            growth: match delta {
+                BlockDelta::Text(text) => BlockGrowth::Text(text.clone()),
+                BlockDelta::Thinking(text) => BlockGrowth::Thinking(text.clone()),
+                BlockDelta::Input(text) => BlockGrowth::Input(text.clone()),
+            },
+        },
+        Heard::Block { index, block } => ResponseProgress::BlockEnded { index: *index, block: block.clone() },
+        Heard::Finished(finished) => ResponseProgress::Finished {
+            stop_reason: finished.stop_reason.clone(),
+            usage: finished.usage.clone(),
+        },
+        Heard::Failed(_) => return None,
+    })
 }
 
 /// Classifies an ended exchange about a summary.

@@ -24,7 +24,10 @@ mod parent_agent;
 mod pending_entries;
 mod permission_checker;
 mod project_context;
+mod prompt_mentions;
 mod restored_files;
+mod rewind;
+mod rewind_mark;
 mod session_directory;
 mod session_mcp;
 mod session_open;
@@ -37,6 +40,7 @@ mod teammate_session;
 mod todo_reminder;
 mod tool_job;
 mod tool_runner;
+mod user_shell;
 
 pub use agent::Agent;
 pub use agent_commands::CompactionPreview;
@@ -45,12 +49,16 @@ pub use error::AgentError;
 pub use model_settings::{cache_settings, hour_ttl_eligibility, learned_limits, run_settings};
 pub use options::{
     AgentOptions, BackgroundOptions, McpOptions, MemoryOptions, ModelLookup, ModelOptions, ModelProfile,
-    PermissionOptions, PromptOptions, SessionOrigin, SubagentOptions, TeammateCommand, ToolOptions,
+    OutputCheck, OutputSchema, PermissionOptions, PromptOptions, SessionOrigin, SubagentOptions,
+    TeammateCommand, ToolOptions,
 };
 pub use parent_agent::{MessagePurpose, ParentAgent};
 pub use restored_files::{directory_around, text_inside};
+pub use rewind::RewindReport;
+pub use rewind_mark::RewindScope;
 pub use session_directory::{is_same_directory, session_directory};
 pub use session_presence::{SendError, SendReceipt, SessionPresence, send};
 pub use session_switches::apply_switches;
 pub use subagents::{SubagentStatus, SubagentsHandle, TeammateAssignment};
 pub use teammate_session::work_as_teammate;
+pub use user_shell::UserCommandOutput;

@@ -9,13 +9,13 @@ use pal_context::NotesCadence;
 use pal_engine::{CacheSettings, SessionConfig};
 use pal_events::PermissionAsker;
 use pal_memory::MemoryLocation;
-use pal_model::{EntryId, ToolUseId};
+use pal_model::{EntryId, SharedText, ToolUseId};
 use pal_permissions::{PermissionMode, RuleSet};
 use pal_prompt::PromptOverrides;
 use pal_provider::ProviderConnection;
 use pal_run::RunSettings;
 use pal_settings::{KillSwitch, KillSwitches, NoteWriter, OutputLimits};
-use pal_tools::SandboxOptions;
+use pal_tools::{FileCheckpoints, SandboxOptions};
 use pal_view::{Lens, WindowLimits};
 use smol_str::SmolStr;
 
@@ -71,6 +71,8 @@ pub struct ModelOptions {
     pub run: RunSettings,
     /// Other models that the same connection reaches.
     pub lookup: ModelLookup,
+    /// Reports every step of a response ([`pal_events::AgentEvent::Progress`]), not only its text.
+    pub reports_progress: bool,
 }
 
 /// System prompt of an agent.
@@ -82,6 +84,8 @@ pub struct PromptOptions {
     pub language: Option<String>,
     /// Name of the output style.
     pub output_style: Option<String>,
+    /// Attaches files and folders that a prompt mentions with `@`.
+    pub attaches_mentions: bool,
     /// Gives the session a directory for temporary files.
     pub scratchpad: bool,
     /// Name of the program in the prompt.
@@ -105,6 +109,10 @@ pub struct PermissionOptions {
     pub asker: Option<PermissionAsker>,
     /// True to start in plan mode.
     pub begins_planning: bool,
+    /// False to refuse the mode bypass, from every source.
+    pub allows_bypass: bool,
+    /// True if a program answers instead of a person.
+    pub is_asking_program: bool,
 }
 
 /// Tools of an agent.
@@ -120,9 +128,25 @@ pub struct ToolOptions {
     pub outputs: OutputLimits,
     /// Environment variables hidden from commands.
     pub secret_variables: Vec<String>,
+    /// Checkpoints of changed files; none for those of the session itself.
+    pub checkpoints: Option<Arc<FileCheckpoints>>,
     /// Allows fetching pages of this machine and its private network.
     pub allows_private_addresses: bool,
+    /// Schema of the output that each prompt must end with; none for plain text.
+    pub output_schema: Option<OutputSchema>,
 }
+
+/// Schema of structured output.
+#[derive(Clone)]
+pub struct OutputSchema {
+    /// JSON Schema of an object.
+    pub schema: SharedText,
+    /// Checks an output; the error says what does not fit.
+    pub check: OutputCheck,
+}
+
+/// Checks a JSON text against a schema.
+pub type OutputCheck = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 /// Place of an agent among others, and of those it starts.
 #[derive(Clone)]
@@ -139,6 +163,8 @@ pub struct SubagentOptions {
     pub teammate_command: Option<TeammateCommand>,
     /// Interval of progress lines for running subagents (§8.6); none for never.
     pub progress_every: Option<Duration>,
+    /// Definitions of agents that were given with the options; they beat those of files.
+    pub definitions: Vec<pal_tools::AgentDefinition>,
 }
 
 /// Memory of an agent.
@@ -200,6 +226,8 @@ pub struct McpOptions {
     pub allows_plain_http: bool,
     /// Running servers of the agent that started this one, which are used instead.
     pub shared: Option<Arc<pal_mcp::ServerPool>>,
+    /// The program that runs servers of the type `sdk`.
+    pub host: Option<Arc<dyn pal_mcp::McpHost>>,
 }
 
 /// Origin of a session.
@@ -223,7 +251,8 @@ pub enum SessionOrigin {
 impl AgentOptions {
     /// Returns whether a person talks with the agent: subagents report to the agent that started them.
     pub(crate) fn is_attended(&self) -> bool {
-        self.permissions.asker.is_some() && self.subagent.identity.is_none()
+        let is_person = self.permissions.asker.is_some() && !self.permissions.is_asking_program;
+        is_person && self.subagent.identity.is_none()
     }
 
     /// Returns the part of the options that background work needs.

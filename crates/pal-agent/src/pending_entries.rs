@@ -1,7 +1,7 @@
 //! Entries that wait for the next request of a session.
 
 use pal_engine::{EngineError, Session};
-use pal_model::{EntryDraft, ResponseRecord, Timestamp};
+use pal_model::{EntryDraft, MessageOrigin, ResponseRecord, Timestamp};
 
 use crate::todo_reminder::TodoReminder;
 
@@ -9,6 +9,8 @@ use crate::todo_reminder::TodoReminder;
 pub(crate) struct PendingEntries {
     /// Attachments for the model: kind and text.
     pub(crate) attachments: Vec<(&'static str, String)>,
+    /// Contents for the model that are no instructions, each a JSON list of blocks.
+    pub(crate) contents: Vec<String>,
     /// Usage of subagents and forks that is not in the log yet.
     pub(crate) usage: Vec<ResponseRecord>,
     /// A compaction that the model asked for, with its instructions.
@@ -30,6 +32,9 @@ impl PendingEntries {
     ) -> Result<(), EngineError> {
         for (kind, text) in std::mem::take(&mut self.attachments) {
             session.attach(kind, &text, now)?;
+        }
+        for content in std::mem::take(&mut self.contents) {
+            session.append(EntryDraft::user(MessageOrigin::Agent, &content), now)?;
         }
         Ok(())
     }

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pal_events::{
-    ASK_USER_QUESTION, ConsentMark, PermissionAnswer, PermissionAsker, PermissionQuestion, ToolDenial,
+    ASK_USER_QUESTION, CallApproval, ConsentMark, PermissionAnswer, PermissionAsker, PermissionQuestion,
+    ToolDenial,
 };
 use pal_model::SharedText;
 use pal_permissions::{
     CommandMark, Confinement, PermissionContext, PermissionMode, PermissionRequest, RuleSet, SandboxLevel,
-    SandboxLimits, SandboxState, TargetPath, ToolAccess, Verdict, authorize, confine_command, explain_access,
-    may_match,
+    SandboxLimits, SandboxState, SourcedRule, TargetPath, ToolAccess, Verdict, authorize, confine_command,
+    explain_access, may_match,
 };
 use pal_process::CancelToken;
 use pal_run::{CallRuling, ToolCall};
@@ -51,6 +52,8 @@ pub(crate) struct PermissionChecker {
     pub(crate) announced_mode: PermissionMode,
     /// Calls denied since the prompt.
     pub(crate) denials: Vec<ToolDenial>,
+    /// Whether the mode bypass may be chosen.
+    pub(crate) allows_bypass: bool,
 }
 
 /// Judgement of a call.
@@ -76,7 +79,11 @@ impl PermissionChecker {
         let mut checker = PermissionChecker {
             rules: options.permissions.rules.clone(),
             mode,
-            usual: mode,
+            // An approved plan is carried out with questions.
+            usual: match mode {
+                PermissionMode::Plan if options.permissions.asker.is_some() => PermissionMode::Default,
+                mode => mode,
+            },
             own: Some(options.home.clone()),
             notes: None,
             asking: options.permissions.asker.clone(),
@@ -86,6 +93,7 @@ impl PermissionChecker {
             confines_all: options.tools.sandbox.as_ref().is_some_and(|sandbox| sandbox.is_for_all),
             announced_mode: mode,
             denials: Vec::new(),
+            allows_bypass: options.permissions.allows_bypass,
         };
         // A mode chosen for this run overrides the saved one.
         if let Some(saved) = saved_mode.filter(|_| !options.permissions.is_mode_chosen) {
@@ -120,6 +128,9 @@ impl PermissionChecker {
 
     /// Sets the mode chosen by the user.
     pub(crate) fn choose_mode(&mut self, mode: PermissionMode) {
+        if mode == PermissionMode::Bypass && !self.allows_bypass {
+            return;
+        }
         self.mode = mode;
         // Planning returns to the previous mode.
         if mode != PermissionMode::Plan {
@@ -129,10 +140,13 @@ impl PermissionChecker {
 
     /// Returns whether a file may be read without asking.
     pub(crate) fn may_look(&self, target: &TargetPath, workspace: &Workspace) -> bool {
-        let needs = [ToolAccess::Read(target.clone())];
+        self.judge_read(&[ToolAccess::Read(target.clone())], workspace) == Verdict::Allow
+    }
+
+    /// Verdict on reading files.
+    pub(crate) fn judge_read(&self, needs: &[ToolAccess], workspace: &Workspace) -> Verdict {
         let sandbox = sandbox_limits(&self.shell, false);
-        judge_access("Read", &needs, self.mode, &self.rules, (self.own.clone(), sandbox), workspace)
-            == Verdict::Allow
+        judge_access("Read", needs, self.mode, &self.rules, (self.own.clone(), sandbox), workspace)
     }
 
     pub(crate) fn judge(
@@ -193,14 +207,54 @@ impl PermissionChecker {
                 question_verdict(call, verdict, &spoken)
             }
         };
-        let needs = needs.unwrap_or_default();
+        let mut needs = needs.unwrap_or_default();
         let confinement = self.confinement(&needs, is_unasked, workspace);
         let marks = match &verdict {
             Verdict::Ask { .. } => consent_marks(&needs, self.own.clone(), workspace),
             _ => Vec::new(),
         };
-        let (ruling, denial) = self.ruling(call, input, verdict, spoken.input.is_some(), marks);
+        // The user is not asked about a change that cannot be made.
+        let obstacle = match &verdict {
+            Verdict::Ask { .. } => self.find_obstacle(call, &input, &needs, tools, workspace),
+            _ => None,
+        };
+        let (mut ruling, mut denial) = match obstacle {
+            Some(why) => (CallRuling::Refused(why), None),
+            None => {
+                let shown = (marks, workspace.directory().display().to_string());
+                self.ruling(call, input.clone(), verdict, spoken.input.is_some(), shown)
+            }
+        };
+        if let CallRuling::Allowed { input: Some(approved) } = &ruling
+            && *approved != input
+            && let Some(tool) = pal_tools::find_tool(tools, &call.name)
+        {
+            match self.check_approved_input(call, tool, approved, workspace) {
+                Ok(of_approved) => needs = of_approved,
+                Err(why) => {
+                    denial = Some(self::denial(call, approved, &why, None));
+                    ruling = CallRuling::Refused(format!("Not carried out: {why}"));
+                }
+            }
+        }
         CallJudgement { ruling, denial, notes: spoken.notes, needs, confinement }
+    }
+
+    /// Reason for which an allowed call would fail. Only files that the model may read are looked into.
+    fn find_obstacle(
+        &self,
+        call: &ToolCall,
+        input: &SharedText,
+        needs: &[ToolAccess],
+        tools: &[Box<dyn ToolHandler>],
+        workspace: &Workspace,
+    ) -> Option<String> {
+        let may_look = |need: &ToolAccess| match need {
+            ToolAccess::Read(target) | ToolAccess::Write(target) => self.may_look(target, workspace),
+            ToolAccess::Run(_) | ToolAccess::Fetch(_) | ToolAccess::Use | ToolAccess::Named(_) => true,
+        };
+        let tool = pal_tools::find_tool(tools, &call.name).filter(|_| needs.iter().all(may_look))?;
+        tool.check_feasible(&ToolInput(input.clone()), workspace).err()
     }
 
     fn judged(&self, call: &ToolCall, needs: &[ToolAccess], workspace: &Workspace) -> Verdict {
@@ -257,7 +311,7 @@ impl PermissionChecker {
     fn are_about_notes(&self, needs: &[ToolAccess]) -> bool {
         let is_notes = |need: &ToolAccess| match need {
             ToolAccess::Read(target) | ToolAccess::Write(target) => Some(&target.real) == self.notes.as_ref(),
-            ToolAccess::Run(_) | ToolAccess::Fetch(_) | ToolAccess::Use => false,
+            ToolAccess::Run(_) | ToolAccess::Fetch(_) | ToolAccess::Use | ToolAccess::Named(_) => false,
         };
         self.notes.is_some() && !needs.is_empty() && needs.iter().all(is_notes)
     }
@@ -283,7 +337,7 @@ impl PermissionChecker {
         input: SharedText,
         verdict: Verdict,
         is_changed: bool,
-        marks: Vec<ConsentMark>,
+        shown: (Vec<ConsentMark>, String),
     ) -> (CallRuling, Option<ToolDenial>) {
         match verdict {
             Verdict::Allow => (CallRuling::Allowed { input: is_changed.then_some(input) }, None),
@@ -291,7 +345,7 @@ impl PermissionChecker {
                 let denial = denial(call, &input, &why, None);
                 (CallRuling::Refused(format!("Not carried out: {why}")), Some(denial))
             }
-            Verdict::Ask { why, rule } => self.asked(call, input, (why, rule, marks), is_changed),
+            Verdict::Ask { why, rule } => self.asked(call, input, (why, rule, shown), is_changed),
         }
     }
 
@@ -300,15 +354,24 @@ impl PermissionChecker {
         &mut self,
         call: &ToolCall,
         input: SharedText,
-        (why, rule, marks): (String, String, Vec<ConsentMark>),
+        (why, rule, (marks, directory)): (String, String, (Vec<ConsentMark>, String)),
         is_changed: bool,
     ) -> (CallRuling, Option<ToolDenial>) {
         let agent = self.agent.clone();
         let (id, tool) = (call.id.clone(), call.name.to_string());
         // A multi-line script never repeats verbatim, so no rule is offered for it.
         let offered = if rule.contains('\n') { String::new() } else { rule.clone() };
-        let asked =
-            PermissionQuestion { agent, call: id, tool, input: input.to_string(), why, rule: offered, marks };
+        let input_text = input.to_string();
+        let asked = PermissionQuestion {
+            agent,
+            call: id,
+            tool,
+            input: input_text,
+            why,
+            rule: offered,
+            marks,
+            directory,
+        };
         let answer = self.asking.as_ref().map_or(PermissionAnswer::Unavailable, |asking| asking(&asked));
         match answer {
             answer if call.name == ASK_USER_QUESTION => match answered_input(&input, answer) {
@@ -324,6 +387,12 @@ impl PermissionChecker {
                     self.rules.allow_for_session(rule);
                 }
                 (CallRuling::Allowed { input: is_changed.then_some(input) }, None)
+            }
+            PermissionAnswer::Approved(approval) => {
+                self.apply_approval(&approval);
+                let changed = approval.input.map(SharedText::from).filter(|changed| *changed != input);
+                let changed = changed.or_else(|| is_changed.then_some(input));
+                (CallRuling::Allowed { input: changed }, None)
             }
             PermissionAnswer::No(words) => {
                 let denial = denial(call, &input, &asked.why, Some(&rule));
@@ -341,6 +410,39 @@ impl PermissionChecker {
             PermissionAnswer::Answered(_) | PermissionAnswer::Unavailable => {
                 not_asked(call, &input, &asked.why, &rule)
             }
+        }
+    }
+}
+
+impl PermissionChecker {
+    /// Applies the rules and the mode of an approval. What does not parse is ignored: it allows nothing.
+    fn apply_approval(&mut self, approval: &CallApproval) {
+        for rule in approval.rules.iter().filter_map(|rule| rule.parse().ok()) {
+            self.rules.allow_for_session(rule);
+        }
+        let sourced = |rule: &String| {
+            Some(SourcedRule { rule: rule.parse().ok()?, origin: String::from("the driving program") })
+        };
+        self.rules.deny.extend(approval.denied.iter().filter_map(sourced));
+        self.rules.ask.extend(approval.asked.iter().filter_map(sourced));
+        if let Some(mode) = approval.mode.as_ref().and_then(|mode| mode.parse().ok()) {
+            self.choose_mode(mode);
+        }
+    }
+
+    /// Checks the input that a program gave a call when it approved it: deny rules hold for it, and it needs access of its
+    /// own.
+    fn check_approved_input(
+        &self,
+        call: &ToolCall,
+        tool: &dyn ToolHandler,
+        input: &SharedText,
+        workspace: &Workspace,
+    ) -> Result<Vec<ToolAccess>, String> {
+        let needs = tool.required_access(&ToolInput(input.clone()), workspace)?;
+        match self.judged(call, &needs, workspace) {
+            Verdict::Deny { why } => Err(why),
+            Verdict::Allow | Verdict::Ask { .. } => Ok(needs),
         }
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct ProjectContext {
     pub(crate) prompt: PromptBuilder,
     /// Log of the session.
     pub(crate) log: PathBuf,
+    /// Whether files that a prompt mentions with `@` are attached.
+    pub(crate) attaches_mentions: bool,
     /// The user's answers about includes outside of the project.
     pub(crate) answers: IncludeAnswers,
     /// Includes that the user was asked about or that were reported, each once a session.

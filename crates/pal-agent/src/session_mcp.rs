@@ -1,14 +1,16 @@
 //! MCP servers of a session and their tools.
 //!
 //! No request lists the tools of servers: `ToolSearch` and `CallTool` are in the prefix from the start, and
-//! announcements say what comes and goes. So servers never invalidate the prompt cache.
+//! announcements say what comes and goes. So servers never invalidate the prompt cache. Tools of a driving program
+//! (`sdk`) are there before the first request and stay, so the prefix lists them.
 
 mod server_tools;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use pal_mcp::{ServerPool, ServerState};
+use pal_events::McpServerInfo;
+use pal_mcp::{McpServerConfig, ServerPool, ServerState, ServerTransport};
 use pal_process::CancelToken;
 use pal_prompt::{ToolCatalog, ToolOrigin, ToolSpec};
 use pal_settings::KillSwitch;
@@ -20,6 +22,9 @@ use crate::options::AgentOptions;
 /// Time after the start during which a tool search waits for servers.
 const AWAITED: Duration = Duration::from_secs(10);
 
+/// Poll interval while servers of the driving program start.
+const HOST_POLL_INTERVAL: Duration = Duration::from_millis(2);
+
 /// The servers and their last known tools.
 pub(crate) struct McpServers {
     pub(crate) servers: Arc<ServerPool>,
@@ -29,15 +34,22 @@ pub(crate) struct McpServers {
     pub(crate) is_excused: bool,
     /// Whether they belong to the parent agent, which stops them.
     is_shared: bool,
+    /// Tools of the driving program, which the prefix lists.
+    listed: Vec<ToolSpec>,
 }
 
-/// Names of the configured servers.
+/// Returns whether a server runs inside the driving program.
+fn is_of_host(server: &McpServerConfig) -> bool {
+    server.transport == ServerTransport::Host
+}
+
+/// Names of the configured servers whose tools are found by search.
 pub(crate) fn names(options: &AgentOptions) -> Vec<SmolStr> {
     if options.switches.is_off(KillSwitch::Mcp) {
         return Vec::new();
     }
-    let mut names: Vec<SmolStr> =
-        options.mcp.servers.iter().map(|server| SmolStr::new(&server.name)).collect();
+    let servers = options.mcp.servers.iter().filter(|server| !is_of_host(server));
+    let mut names: Vec<SmolStr> = servers.map(|server| SmolStr::new(&server.name)).collect();
     names.sort();
     names.dedup();
     names
@@ -59,6 +71,7 @@ impl McpServers {
             images: can.images,
             documents: can.documents,
             version: options.prompt.version.clone(),
+            host: serving.host.clone(),
         };
         let shared = options.mcp.shared.clone();
         let is_shared = shared.is_some();
@@ -67,7 +80,39 @@ impl McpServers {
             seen: Vec::new(),
             is_excused: false,
             is_shared,
+            listed: Vec::new(),
         }
+    }
+
+    /// Waits for the servers of the driving program and returns their tools, which the prefix lists. Those of a server that
+    /// does not start in time are found by search.
+    pub(crate) fn await_host_tools(&mut self, options: &AgentOptions) -> Vec<ToolSpec> {
+        let servers = options.mcp.servers.iter().filter(|server| is_of_host(server));
+        let names: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
+        let until = Instant::now() + options.mcp.start_limit;
+        let is_starting = |(name, state): &(String, ServerState)| {
+            names.contains(&name.as_str()) && *state == ServerState::Starting
+        };
+        while !names.is_empty() && self.servers.states().iter().any(is_starting) && Instant::now() < until {
+            std::thread::sleep(HOST_POLL_INTERVAL);
+        }
+        let is_of_host = |spec: &ToolSpec| spec.origin.server().is_some_and(|server| names.contains(&server));
+        let of_host = self.specs().into_iter().filter(is_of_host);
+        self.listed = of_host.map(|spec| ToolSpec { is_deferred: false, ..spec }).collect();
+        self.listed.clone()
+    }
+
+    /// Servers and their states, as session descriptions name them.
+    pub(crate) fn describe(&self) -> Vec<McpServerInfo> {
+        let status = |state: &ServerState| match state {
+            ServerState::Starting => "pending",
+            ServerState::Ready { .. } => "connected",
+            ServerState::Failed(_) | ServerState::Gone(_) => "failed",
+        };
+        let states = self.servers.states().into_iter();
+        states
+            .map(|(name, state)| McpServerInfo { name, status: SmolStr::new_static(status(&state)) })
+            .collect()
     }
 
     /// Stops the servers unless they are shared.
@@ -99,7 +144,7 @@ impl McpServers {
         (!told.is_empty()).then(|| format!("Of the MCP servers, {}.", told.join("; ")))
     }
 
-    /// Tool specifications of all servers.
+    /// Tool specifications of all servers, without those that the prefix lists.
     pub(crate) fn specs(&self) -> Vec<ToolSpec> {
         let offered = self.servers.tools().into_iter().map(|tool| ToolSpec {
             name: SmolStr::new(&tool.name),
@@ -108,7 +153,10 @@ impl McpServers {
             origin: ToolOrigin::Mcp { server: SmolStr::new(&tool.server) },
             is_deferred: true,
         });
-        let mut specs: Vec<ToolSpec> = offered.collect();
+        let is_listed = |spec: &ToolSpec| {
+            self.listed.iter().any(|own| own.name == spec.name && own.origin == spec.origin)
+        };
+        let mut specs: Vec<ToolSpec> = offered.filter(|spec| !is_listed(spec)).collect();
         if !self.servers.resources().is_empty() {
             specs.extend(server_tools::resource_specs());
         }

@@ -13,8 +13,8 @@ use pal_model::{
 use pal_permissions::PermissionMode;
 use pal_project::ProjectSnapshot;
 use pal_prompt::{
-    AssembledPrefix, MemoryIndex, OutputStyle, PrefixInputs, PrefixProfile, PromptMode, PromptOverrides,
-    SessionFacts, ToolCatalog, ToolSpec, assemble, built_in_tools,
+    AssembledPrefix, CatalogTool, MemoryIndex, OutputStyle, PrefixInputs, PrefixProfile, PromptMode,
+    PromptOverrides, SessionFacts, ToolCatalog, ToolSpec, assemble, built_in_tools,
 };
 use pal_store::{create_private_directory, log_path, project_directory};
 use pal_tools::{SandboxOptions, Workspace};
@@ -23,6 +23,7 @@ use smol_str::SmolStr;
 use crate::AgentError;
 use crate::options::{AgentOptions, SessionOrigin};
 use crate::session_directory::{is_same_directory, session_directory};
+use crate::session_tools::structured_output::StructuredOutput;
 use crate::session_tools::web_search_tool::{WEB_SEARCH, can_search};
 use crate::subagents::UNDER_WAY;
 
@@ -270,9 +271,19 @@ impl PromptBuilder {
         self.facts.scratchpad.as_deref()
     }
 
+    /// Name of the output style, if it has one.
+    pub(crate) fn output_style(&self) -> Option<&str> {
+        self.facts.output_style.as_ref().map(|style| style.name.as_str())
+    }
+
     /// Adds a text that makes the prefix unlike any other, for the debugging of cache breaks.
     pub(crate) fn break_cache(&mut self, text: String) {
         self.facts.cache_breaker = Some(text);
+    }
+
+    /// Replaces the output style of the next prefix.
+    pub(crate) fn choose_output_style(&mut self, style: Option<OutputStyle>) {
+        self.facts.output_style = style;
     }
 
     /// Lowers the window that the next prefix is assembled for.
@@ -288,6 +299,21 @@ impl PromptBuilder {
             self.prompts.appended = self.prompts.appended.or(recorded.appended);
         }
         self
+    }
+
+    /// Adds the tools of the driving program, which the prefix lists.
+    pub(crate) fn with_host_tools(mut self, tools: Vec<ToolSpec>) -> PromptBuilder {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// Returns whether the recorded tool list of a session lacks a tool of the driving program.
+    pub(crate) fn lacks_host_tools(&self, session: &Session) -> bool {
+        let of_host = self.tools.iter().filter(|tool| tool.origin.server().is_some());
+        let of_host: Vec<ToolSpec> = of_host.cloned().collect();
+        let recorded = session.view().prefix().map_or("", |prefix| prefix.tools.as_str());
+        let is_listed = |tool: &CatalogTool| recorded.contains(&format!("\"name\":\"{}\"", tool.wire_name));
+        !ToolCatalog::new(&of_host).tools().iter().all(is_listed)
     }
 
     /// Assembles the prefix with the current state of the project.
@@ -395,7 +421,8 @@ fn tools(options: &AgentOptions) -> Vec<ToolSpec> {
         options.tools.deferred.contains(name) || (has_search && RARELY_USED.contains(&name.as_str()))
     };
     let offered = built_in_tools().into_iter().filter(is_offered);
-    offered.map(|tool| ToolSpec { is_deferred: is_deferred(&tool.name), ..tool }).collect()
+    let offered = offered.map(|tool| ToolSpec { is_deferred: is_deferred(&tool.name), ..tool });
+    offered.chain(options.tools.output_schema.as_ref().map(StructuredOutput::spec)).collect()
 }
 
 /// Permission guidance known to the model: the prefix, and the newest attachment about the mode.
@@ -444,8 +471,8 @@ fn guidance_of(mode: PermissionMode) -> &'static str {
              rule that allows it."
         }
         PermissionMode::Plan => {
-            "This session plans: look at whatever you need, change nothing, and end with a plan that somebody else could \
-             carry out."
+            "This session plans: look at whatever you need and change nothing. When the plan stands, show it with \
+             ExitPlanMode; if that is not possible, end with a plan that somebody else could carry out."
         }
         PermissionMode::Bypass => "Calls are not asked about.",
     }

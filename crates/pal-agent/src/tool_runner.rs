@@ -10,11 +10,12 @@ use pal_model::{ContentBlock, SharedText, Timestamp, ToolUseId, member, member_s
 use pal_permissions::{Confinement, ToolAccess, is_read_only};
 use pal_prompt::{CALL_TOOL, ToolCatalog};
 use pal_run::ToolCall;
-use pal_tools::{Shell, ToolHandler, Workspace};
+use pal_tools::{FileCheckpoints, Shell, ToolHandler, Workspace};
 use smol_str::SmolStr;
 
 use crate::disk_output_limit::OutputLimit;
 use crate::session_tools;
+use crate::session_tools::structured_output::StructuredOutput;
 
 /// The tools of a session, and the calls that use them.
 pub(crate) struct ToolRunner {
@@ -22,8 +23,12 @@ pub(crate) struct ToolRunner {
     pub(crate) catalog: ToolCatalog,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) shell: Arc<Shell>,
+    /// Versions of files before they were changed.
+    pub(crate) checkpoints: Arc<FileCheckpoints>,
     /// Disk limit on outputs; none for a subagent, whose outputs count with those of its parent.
     pub(crate) output_limit: Option<OutputLimit>,
+    /// Structured output that each prompt must end with.
+    pub(crate) output: Option<StructuredOutput>,
     /// Calls under way: id, tool and start.
     pub(crate) running: Vec<(ToolUseId, SmolStr, Instant)>,
     /// Access of calls that are authorized and not started yet.

@@ -25,16 +25,12 @@ use crate::leftover_processes::LeftoverGuard;
 use crate::loaded_session::card;
 use crate::notices::{Notices, print_notice};
 use crate::provider::{has_access, usual_provider};
-use crate::settings::{Settings, allowed_file, settings_at};
+use crate::settings::{Settings, TypedSettings, allowed_file, settings_at};
 use crate::slash::{FrontEnd, LiveSessionCell, SessionReply, SlashCommands, SlashSession, run_on_session};
 use crate::telemetry::TelemetryExport;
 
 /// Serves an editor until it disconnects.
-pub(crate) fn run(
-    arguments: &AcpArgs,
-    settings_text: Option<String>,
-    args: &AgentArgs,
-) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &AcpArgs, typed: TypedSettings, args: &AgentArgs) -> Result<ExitCode, Failure> {
     let args = AgentArgs {
         model: ModelArgs {
             model: arguments.model.clone(),
@@ -49,22 +45,22 @@ pub(crate) fn run(
         ..args.clone()
     };
     let _guard = LeftoverGuard::begin();
-    let host = EditorHost { settings_text, args };
+    let host = EditorHost { typed, args };
     serve(Arc::new(host)).map_err(|error| Failure::new(error.to_string()))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Creates agents like the command line, each with the settings of its directory.
 struct EditorHost {
-    /// Value of `--settings`.
-    settings_text: Option<String>,
+    /// Settings of the command line, except those of flags that a session may change.
+    typed: TypedSettings,
     args: AgentArgs,
 }
 
 impl EditorHost {
     fn settings(&self, directory: Option<&Path>, args: &AgentArgs) -> Result<Settings, Failure> {
         let directory = directory.map(Path::to_owned).or_else(|| std::env::current_dir().ok());
-        settings_at(directory, self.settings_text.clone(), args.settings())
+        settings_at(directory, TypedSettings { flags: args.settings(), ..self.typed.clone() })
     }
 
     fn prepare_session(&self, wanted: &SessionRequest) -> Result<SessionSetup, Failure> {
@@ -87,6 +83,8 @@ impl EditorHost {
         let mut options = options_at(&wanted.directory, &args, &settings, &Notices::to_stderr())?;
         // The flags of this process do not fit the directories of its sessions.
         options.subagent.teammate_command = None;
+        // An editor sends mentioned files itself.
+        options.prompt.attaches_mentions = false;
         // Servers of the editor override those of the settings.
         let is_named = |name: &str| wanted.servers.iter().any(|server| server.name == name);
         options.mcp.servers.retain(|server| !is_named(&server.name));
@@ -207,6 +205,9 @@ impl SlashSession<'static> for EditorSession<'_> {
     }
 
     fn fill_prompt(&mut self, _text: String) {}
+
+    // Editors have no place for it: a refused file is missing from the prompt, and the model says so.
+    fn notice(&mut self, _text: &str) {}
 }
 
 /// Finds the log of a session by its whole id: an editor must not get another session than it names.

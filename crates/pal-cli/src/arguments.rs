@@ -5,43 +5,57 @@ mod agent_args;
 mod agents;
 mod ask;
 mod compaction;
+mod compatibility;
 mod config;
 mod context;
 mod demo;
 mod dream;
 mod gc;
+mod help;
 mod inspection;
 mod ledger;
+mod login;
+mod mcp;
 mod memory;
 mod models;
 mod recall;
 mod replay;
+mod rm;
 mod sessions;
+mod setup;
 mod sim;
 mod trust;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::settings::TypedSettings;
+
 pub(crate) use acp::AcpArgs;
 pub(crate) use agent_args::{
     AgentArgs, InputFormat, ModelArgs, OutputFormat, PermissionArgs, PermissionModeArg, ProjectArgs,
-    SessionArgs,
+    SessionArgs, split_rules,
 };
 pub(crate) use agents::{AgentsArgs, SendArgs};
 pub(crate) use ask::AskArgs;
 pub(crate) use compaction::{CompactArgs, PinArgs, SummaryMethodArg, UncompactArgs};
-pub(crate) use config::ConfigArgs;
+pub(crate) use compatibility::CompatibilityArgs;
+pub(crate) use config::{ConfigArgs, ConfigCommand, ConfigScopeArg};
 pub(crate) use context::{ContextArgs, RequestPartArg};
 pub(crate) use demo::DemoArgs;
 pub(crate) use dream::DreamArgs;
 pub(crate) use gc::GcArgs;
+pub(crate) use help::HelpArgs;
 pub(crate) use inspection::{CheckArgs, RenderArgs, TokensArgs, ViewArgs};
-pub(crate) use ledger::{BreaksArgs, CostArgs};
+pub(crate) use ledger::{BreaksArgs, CostArgs, OverviewArgs, OverviewKeyArg};
+pub(crate) use login::{KeyProviderArg, LoginArgs, LogoutArgs};
+pub(crate) use mcp::{McpAddArgs, McpArgs, McpCommand, McpListArgs, McpRemoveArgs};
 pub(crate) use memory::{MemoryArgs, MemoryCommand, MemoryKindArg, MemoryScopeArg};
 pub(crate) use models::ModelsArgs;
-pub(crate) use recall::{McpArgs, RecallArgs};
+pub(crate) use recall::RecallArgs;
 pub(crate) use replay::{EvalArgs, LayerArg, NotesArg, PolicyArg, ReplayArgs, ReplaySummaryArg};
+pub(crate) use rm::RmArgs;
 pub(crate) use sessions::{ExportArgs, ExportFormat, ImportArgs, SessionsArgs};
+pub(crate) use setup::{DoctorArgs, InitArgs};
 pub(crate) use sim::{SimArgs, SpeedArg};
 pub(crate) use trust::TrustArgs;
 
@@ -53,14 +67,19 @@ pub(crate) use trust::TrustArgs;
 #[command(
     name = "pal",
     version,
+    disable_version_flag = true,
+    disable_help_subcommand = true,
     max_term_width = 100,
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  pal demo\n  pal\n  pal --resume\n  pal -p 'Why does the test in src/lexer.rs fail?'\n  git diff | pal -p 'Review this change.'\n  pal -p --permission-mode accept-edits --allowed-tools 'Bash(cargo test:*)' 'Fix it.'\n  pal -p --continue 'Now add a test for it.'\n  pal -p --output-format json 'How many crates are there?' | jq -r .result\n\nExit codes: 0 success, 1 error, 2 wrong usage, 3 limit reached, 130 interrupted."
+    after_help = "Examples:\n  pal demo\n  pal\n  pal --resume\n  pal -p 'Why does the test in src/lexer.rs fail?'\n  git diff | pal -p 'Review this change.'\n  pal -p --permission-mode accept-edits --allowed-tools 'Bash(cargo test:*)' 'Fix it.'\n  pal -p --continue 'Now add a test for it.'\n  pal -p --output-format json 'How many crates are there?' | jq -r .result\n\nExit codes: 0 success, 1 error, 2 wrong usage, 3 limit reached, 4 call denied (--strict), 130 interrupted."
 )]
 pub(crate) struct CliArgs {
     /// Override settings files: a file, or TOML or JSON text
     #[arg(long, value_name = "FILE|TEXT", global = true)]
     pub(crate) settings: Option<String>,
+    /// Print the version
+    #[arg(short = 'v', short_alias = 'V', long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
     #[command(flatten)]
     pub(crate) agent: AgentArgs,
     #[command(subcommand)]
@@ -74,6 +93,7 @@ pub(crate) enum CliCommand {
     Agents(AgentsArgs),
     Send(SendArgs),
     Acp(AcpArgs),
+    Rm(RmArgs),
     Gc(GcArgs),
     Export(ExportArgs),
     Import(ImportArgs),
@@ -101,6 +121,61 @@ pub(crate) enum CliCommand {
     Config(ConfigArgs),
     Models(ModelsArgs),
     Trust(TrustArgs),
+    Init(InitArgs),
+    Doctor(DoctorArgs),
+    Login(LoginArgs),
+    Logout(LogoutArgs),
+    Help(HelpArgs),
+}
+
+impl CliArgs {
+    /// Parses the words of the command line and exits with help or an error if they are wrong.
+    pub(crate) fn from_command_line() -> CliArgs {
+        CliArgs::parse_from(repeat_rule_flags(std::env::args_os())).with_prompt()
+    }
+
+    /// Settings that the command line gives.
+    pub(crate) fn typed_settings(&self) -> TypedSettings {
+        TypedSettings {
+            given: self.settings.clone(),
+            flags: self.agent.settings(),
+            sources: self.agent.compatibility.setting_sources.clone(),
+        }
+    }
+
+    /// The arguments with the words of the prompt joined.
+    pub(crate) fn with_prompt(mut self) -> CliArgs {
+        self.agent.join_prompt();
+        self
+    }
+}
+
+/// Claude Code takes several rules after one flag: `--allowedTools Read "Bash(git:*)"`. Words that look like further rules
+/// get the flag again, so that they do not end up in the prompt.
+fn repeat_rule_flags(words: impl Iterator<Item = std::ffi::OsString>) -> Vec<std::ffi::OsString> {
+    const FLAGS: [&str; 4] = ["--allowedTools", "--allowed-tools", "--disallowedTools", "--disallowed-tools"];
+    let mut repeated: Vec<std::ffi::OsString> = Vec::new();
+    // The flag whose values are read, and whether its first one has come.
+    let mut open: Option<(std::ffi::OsString, bool)> = None;
+    for word in words {
+        let text = word.to_str().unwrap_or_default();
+        match &mut open {
+            _ if FLAGS.contains(&text) => open = Some((word.clone(), false)),
+            Some((_, has_value @ false)) => *has_value = true,
+            Some((flag, true)) if looks_like_rules(text) => repeated.push(flag.clone()),
+            _ => open = None,
+        }
+        repeated.push(word);
+    }
+    repeated
+}
+
+/// Returns whether a word is a list of rules and not a word of a prompt: `Edit`, `Bash(git log:*)`, `mcp__server`.
+fn looks_like_rules(text: &str) -> bool {
+    let name = text.split(['(', ',']).next().unwrap_or_default();
+    let is_tool = pal_prompt::built_in_tools().iter().any(|tool| tool.name == name);
+    is_tool && (text.len() == name.len() || text.ends_with([')', ',']) || text.contains(','))
+        || name.starts_with("mcp__")
 }
 
 /// Use of colors on the command line.
@@ -154,6 +229,26 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+
+    #[test]
+    fn further_rules_are_no_words_of_the_prompt() {
+        for (line, expected) in [
+            (
+                "pal -p --allowedTools Read Edit fix it",
+                "pal -p --allowedTools Read --allowedTools Edit fix it",
+            ),
+            (
+                "pal --allowed-tools Bash(git:*) Bash(ls) mcp__x do",
+                "pal --allowed-tools Bash(git:*) --allowed-tools Bash(ls) --allowed-tools mcp__x do",
+            ),
+            ("pal -p --allowedTools Read fix Edit", "pal -p --allowedTools Read fix Edit"),
+            ("pal -p --disallowedTools Bash -- Read", "pal -p --disallowedTools Bash -- Read"),
+        ] {
+            let words = repeat_rule_flags(line.split(' ').map(Into::into));
+            let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+            assert_eq!(words.join(" "), expected);
+        }
+    }
 
     #[test]
     fn every_help_has_an_example() {

@@ -13,7 +13,7 @@ use pal_view::{CardEstimator, Estimator, Lens, ViewScope};
 use crate::failure::Failure;
 use crate::notices::{Notices, print_notice};
 use crate::progress::ReadingLog;
-use crate::settings::{EstimatorSetting, Settings};
+use crate::settings::{EstimatorSetting, Settings, full_model_name};
 
 /// Files above this size are rejected.
 const BYTES_MAX: u64 = 2 << 30;
@@ -184,21 +184,35 @@ pub(crate) fn import_source(
     settings: &Settings,
 ) -> Result<pal_import::ImportedSession, Failure> {
     let measure = CardEstimator { cards: &settings.cards };
-    pal_import::import(source, &ImportOptions { measure: &measure, strict }).map_err(|error| {
-        let what = format!("{}: {error}", path.display());
-        match error {
-            pal_import::ImportError::NotRecognised { .. } => Failure::with_hint(
-                what,
-                "pal reads sessions of Claude Code, Codex, pi, Copilot CLI, Gemini CLI and mini-swe-agent, and its own logs",
-            ),
-            pal_import::ImportError::Strict { .. } => {
-                Failure::with_hint(what, "without --strict, the line is kept aside and the rest is imported")
-            }
-            pal_import::ImportError::AlreadyOurs => {
-                Failure::with_hint(what, "use it as it is: pal tokens, pal render")
-            }
+    let imported = pal_import::import(source, &ImportOptions { measure: &measure, strict });
+    imported.map_err(|error| import_failure(path, &error))
+}
+
+/// Imports the contents of a file with ids of its own, beside another copy of the same session.
+pub(crate) fn import_copy(
+    path: &Path,
+    source: &[u8],
+    settings: &Settings,
+) -> Result<pal_import::ImportedSession, Failure> {
+    let measure = CardEstimator { cards: &settings.cards };
+    let imported = pal_import::import_copy(source, &ImportOptions { measure: &measure, strict: false });
+    imported.map_err(|error| import_failure(path, &error))
+}
+
+fn import_failure(path: &Path, error: &pal_import::ImportError) -> Failure {
+    let what = format!("{}: {error}", path.display());
+    match error {
+        pal_import::ImportError::NotRecognised { .. } => Failure::with_hint(
+            what,
+            "pal reads sessions of Claude Code, Codex, pi, Copilot CLI, Gemini CLI and mini-swe-agent, and its own logs",
+        ),
+        pal_import::ImportError::Strict { .. } => {
+            Failure::with_hint(what, "without --strict, the line is kept aside and the rest is imported")
         }
-    })
+        pal_import::ImportError::AlreadyOurs => {
+            Failure::with_hint(what, "use it as it is: pal tokens, pal render")
+        }
+    }
 }
 
 /// Reads a session file. Rejects directories, pipes and oversized files.
@@ -242,7 +256,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
 
 /// The card of a model; adds a notice if the model is unknown or deprecated.
 pub(crate) fn card(settings: &Settings, model: &str, notices: &Notices) -> ModelCard {
-    let found = settings.cards.find(model);
+    let found = settings.cards.find(&full_model_name(model, settings));
     if let Some(notice) = found.notice {
         notices.add(notice);
     }

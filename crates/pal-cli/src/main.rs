@@ -5,8 +5,10 @@ mod agent;
 mod arguments;
 mod commands;
 mod compaction_range;
+mod environment;
 mod exit_codes;
 mod failure;
+mod key_helper;
 mod leftover_processes;
 mod loaded_session;
 mod model_refresh;
@@ -21,22 +23,22 @@ mod resume_directory;
 mod session_ledger;
 mod session_start;
 mod settings;
+mod setup;
 mod slash;
 mod summary_client;
 mod telemetry;
 mod terminal;
 mod terminal_style;
+mod worktree;
 
 use std::io::Write;
 use std::process::ExitCode;
-
-use clap::Parser;
 
 use crate::arguments::{CliArgs, CliCommand};
 use crate::failure::Failure;
 use crate::notices::Notices;
 use crate::resume_directory::{ask_directory, enter_directory};
-use crate::settings::{Settings, from_environment};
+use crate::settings::{Settings, TypedSettings, from_environment};
 use crate::terminal::is_interactive;
 
 fn main() -> ExitCode {
@@ -46,9 +48,23 @@ fn main() -> ExitCode {
         eprintln!("{}", pal_process::sandbox::enter_and_exec(words));
         return ExitCode::from(exit_codes::NOT_SANDBOXED);
     }
-    let mut arguments = CliArgs::parse();
+    let mut arguments = CliArgs::from_command_line();
+    arguments.agent = arguments.agent.for_stream_input();
     let mut out = std::io::BufWriter::new(std::io::stdout());
-    let done = read_settings(&mut arguments).and_then(|settings| run(arguments, &settings, &mut out));
+    let done = match read_settings(&mut arguments) {
+        Ok(settings) => {
+            environment::apply_variables(&settings).and_then(|()| run(arguments, &settings, &mut out))
+        }
+        Err(failure) => match &arguments.command {
+            Some(CliCommand::Doctor(doctor)) => commands::doctor_without_settings(doctor, &failure, &mut out),
+            Some(CliCommand::Help(help)) => commands::help(help, &mut out),
+            // A file that cannot be read can still be corrected.
+            Some(CliCommand::Config(config)) if config.command.is_some() => {
+                commands::change_config(config, None, &mut out)
+            }
+            _ => Err(failure),
+        },
+    };
     let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
     done.unwrap_or_else(|failure| {
         if !matches!(failure, Failure::OutputClosed) {
@@ -60,13 +76,30 @@ fn main() -> ExitCode {
 
 /// Settings of the directory to work in: the current one, that of `--cd`, or that of the session to continue.
 fn read_settings(arguments: &mut CliArgs) -> Result<Settings, Failure> {
-    let flags = arguments.agent.settings();
-    enter_directory(&arguments.agent)?;
-    let settings = from_environment(arguments.settings.clone(), flags.clone())?;
+    if !environment::has_restarted() {
+        enter_directory(&arguments.agent)?;
+        if let Some(name) =
+            arguments.agent.compatibility.worktree.as_ref().filter(|_| !arguments.agent.is_teammate)
+        {
+            worktree::enter_worktree(name)?;
+        }
+    }
+    arguments.agent.read_prompt_files()?;
+    let typed = arguments.typed_settings();
+    let settings = from_environment(typed.clone())?;
     let is_headless = arguments.agent.is_print || arguments.agent.is_teammate || !is_interactive();
-    match arguments.command.is_none() && !is_headless && ask_directory(&mut arguments.agent, &settings)? {
-        true => from_environment(arguments.settings.clone(), flags),
-        false => Ok(settings),
+    let is_attended = arguments.command.is_none() && !is_headless;
+    let settings = match is_attended && ask_directory(&mut arguments.agent, &settings)? {
+        true => from_environment(typed.clone())?,
+        false => settings,
+    };
+    let question = setup::trust_question(&settings).filter(|_| is_attended && !environment::has_restarted());
+    match question
+        .map(|question| question.ask(&mut std::io::stdin().lock(), &mut std::io::stderr()))
+        .transpose()?
+    {
+        Some(true) => from_environment(typed),
+        _ => Ok(settings),
     }
 }
 
@@ -75,14 +108,24 @@ fn run(arguments: CliArgs, settings: &Settings, out: &mut dyn Write) -> Result<E
         eprintln!("pal: {warning}");
     }
     telemetry::begin_log(settings)?;
+    if arguments.command.is_none() && !arguments.agent.is_teammate {
+        setup::tell_unused(settings);
+    }
+    if arguments.command.is_none() && !arguments.agent.is_print && is_interactive() {
+        setup::welcome(settings);
+    }
     let Some(command) = arguments.command else { return print_mode::run(&arguments.agent, settings, out) };
     let notices = &Notices::to_stderr();
     match command {
         CliCommand::Demo(demo) => commands::demo(&demo, out),
         CliCommand::Agents(agents) => commands::agents(&agents, settings, out),
         CliCommand::Send(send) => commands::send(&send, settings, out),
-        CliCommand::Acp(acp) => acp_host::run(&acp, arguments.settings, &arguments.agent),
+        CliCommand::Acp(acp) => {
+            let typed = TypedSettings { given: arguments.settings, ..TypedSettings::default() };
+            acp_host::run(&acp, typed, &arguments.agent)
+        }
         CliCommand::Sessions(sessions) => commands::sessions(&sessions, settings, out),
+        CliCommand::Rm(rm) => commands::rm(&rm, settings, out),
         CliCommand::Gc(gc) => commands::gc(&gc, settings, out),
         CliCommand::Export(export) => commands::export(&export, settings, notices, out),
         CliCommand::Import(import) => commands::import(&import, settings, out),
@@ -99,12 +142,20 @@ fn run(arguments: CliArgs, settings: &Settings, out: &mut dyn Write) -> Result<E
         CliCommand::Dream(dream) => commands::dream(&dream, &arguments.agent, settings, out),
         CliCommand::Memory(memory) => commands::memory(&memory, settings, notices, out),
         CliCommand::Recall(recall) => commands::recall(&recall, settings, out),
-        CliCommand::Mcp(mcp) => commands::mcp(&mcp, settings),
+        CliCommand::Mcp(mcp) => commands::mcp(&mcp, settings, out),
         CliCommand::Sim(sim) => commands::sim(&sim, settings, out),
         CliCommand::Ask(ask) => commands::ask(&ask, settings, out),
         CliCommand::Trust(trust) => commands::trust(&trust, settings, out),
         CliCommand::Models(models) => commands::models(&models, settings, out),
+        CliCommand::Config(config) if config.command.is_some() => {
+            commands::change_config(&config, Some(settings), out)
+        }
         CliCommand::Config(config) => commands::config(&config, settings, notices, out),
+        CliCommand::Init(init) => commands::init(&init, settings, out),
+        CliCommand::Doctor(doctor) => commands::doctor(&doctor, settings, out),
+        CliCommand::Login(login) => commands::login(&login, settings, out),
+        CliCommand::Logout(logout) => commands::logout(&logout, settings, out),
+        CliCommand::Help(help) => commands::help(&help, out),
         CliCommand::Replay(replay) => commands::replay(&replay, settings, out),
         CliCommand::Eval(eval) => commands::eval(&eval, settings, out),
         CliCommand::Lab(eval) => commands::lab(&eval, settings, out),

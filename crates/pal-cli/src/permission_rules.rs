@@ -1,6 +1,8 @@
 //! Permission rules and the permission mode, from settings and the command line.
 
+use pal_model::closest_word;
 use pal_permissions::{PermissionMode, PermissionRule, RuleSet, SourcedRule};
+use pal_prompt::built_in_tools;
 use pal_settings::ResolvedSetting;
 
 use crate::arguments::AgentArgs;
@@ -11,15 +13,24 @@ use crate::settings::Settings;
 pub(crate) fn permission_mode(settings: &Settings) -> Result<PermissionMode, Failure> {
     let name = settings.permissions.mode.as_str();
     let name = if name.is_empty() { PermissionMode::Default.name() } else { name };
-    name.parse().map_err(|error: pal_permissions::UnknownPermissionMode| {
+    let mode = name.parse().map_err(|error: pal_permissions::UnknownPermissionMode| {
         Failure::with_hint(error.to_string(), "correct `permissions.mode` in the settings")
-    })
+    })?;
+    match &settings.permissions.bypass_forbidden_by {
+        Some(source) if mode == PermissionMode::Bypass => Err(Failure::usage_error(
+            format!("the mode bypass is not allowed: {source} forbids it"),
+            "choose another --permission-mode, or allow what you need with --allowed-tools",
+        )),
+        _ => Ok(mode),
+    }
 }
 
 /// Permission rules of the settings and of the command line.
 pub(crate) fn all_rules(args: &AgentArgs, settings: &Settings) -> Result<RuleSet, Failure> {
     let typed = |rules: Vec<String>| -> Result<Vec<SourcedRule>, Failure> {
-        rules.iter().map(|rule| parse_rule(rule, "command line")).collect()
+        let rules: Result<Vec<SourcedRule>, Failure> =
+            rules.iter().map(|rule| parse_rule(rule, "command line")).collect();
+        rules?.into_iter().map(|rule| check_tool(&rule).map(|()| rule)).collect()
     };
     let mut rules = settings_rules(settings)?;
     rules.allow.extend(typed(args.permissions.allowed())?);
@@ -40,9 +51,40 @@ pub(crate) fn settings_rules(settings: &Settings) -> Result<RuleSet, Failure> {
     Ok(rules)
 }
 
+/// Rejects a rule whose tool is nearly the name of one: it would have no effect.
+fn check_tool(rule: &SourcedRule) -> Result<(), Failure> {
+    let tools = built_in_tools();
+    let mut known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    known.extend([
+        "MultiEdit",
+        "NotebookRead",
+        "LS",
+        "Task",
+        "TodoWrite",
+        "KillShell",
+        "TaskOutput",
+        "SlashCommand",
+    ]);
+    let tool = rule.rule.tool();
+    if known.contains(&tool) || tool.starts_with("mcp__") {
+        return Ok(());
+    }
+    match closest_word(tool, &known) {
+        Some(near) => Err(Failure::usage_error(
+            format!("the rule `{}` names no tool; did you mean `{near}`?", rule.rule),
+            "`pal help permissions` lists the forms of rules",
+        )),
+        None => Ok(()),
+    }
+}
+
 fn parse_rule(rule: &str, origin: &str) -> Result<SourcedRule, Failure> {
     let parsed: Result<PermissionRule, _> = rule.parse();
-    let parsed =
-        parsed.map_err(|error| Failure::usage_error(format!("{origin}: {error}"), "correct the rule"))?;
+    let parsed = parsed.map_err(|error| {
+        Failure::usage_error(
+            format!("{origin}: {error}"),
+            "correct the rule; `pal help permissions` lists the forms",
+        )
+    })?;
     Ok(SourcedRule { rule: parsed, origin: origin.to_owned() })
 }

@@ -1,10 +1,18 @@
 //! `pal` without a subcommand: the terminal, or `pal -p` with its output formats.
 
+mod control_channel;
+mod control_requests;
+mod host_setup;
 mod interrupts;
 mod json_lines;
 mod json_output;
+mod locked_stdout;
+mod model_usage;
 mod output_format;
+mod partial_message;
 mod print_run;
+mod program_permissions;
+mod run_step;
 mod stdin_prompts;
 mod stream_input;
 mod stream_json;
@@ -28,9 +36,10 @@ use crate::settings::Settings;
 use crate::terminal;
 use json_lines::JsonLines;
 use json_output::JsonOutput;
+use locked_stdout::LockedStdout;
 use output_format::Show;
 use print_run::{PromptSource, run_prompts};
-use stream_json::StreamJson;
+use stream_json::{StreamJson, StreamJsonOptions};
 use text_output::TextOutput;
 
 /// Largest prompt on standard input; tools read files of any size.
@@ -48,7 +57,8 @@ pub(crate) fn run(args: &AgentArgs, settings: &Settings, out: &mut dyn Write) ->
         return Err(Failure::usage_error(what, hint));
     }
     // `--plain` works through a pipe, too.
-    let is_terminal = args.plain || (is_sentence(args) && terminal::is_interactive());
+    let is_prompt = is_sentence(args) || (!args.is_print && terminal::is_interactive() && ask_prompt(args)?);
+    let is_terminal = args.plain || (is_prompt && terminal::is_interactive());
     if !args.is_print && is_terminal {
         return terminal::run_terminal(args, settings);
     }
@@ -63,15 +73,23 @@ pub(crate) fn run(args: &AgentArgs, settings: &Settings, out: &mut dyn Write) ->
     }
     let source = prompt_source(args)?;
     let (mut err, verbose) = (std::io::stderr(), args.output.verbose);
-    let lines = |out| JsonLines::new(out, random_seed(), now, args.limits.max_turns);
+    let mut stdout = LockedStdout::default();
+    let lines = |out| JsonLines::new(out, random_seed(), now, args.limits.max_turns, settings.cards.clone());
     let mut show: Box<dyn Show + '_> = match args.output.output_format {
         OutputFormat::Text => {
             let is_verbose = verbose || err.is_terminal();
-            Box::new(TextOutput::new(out, &mut err, is_verbose, std::io::stdout().is_terminal()))
+            let text = TextOutput::new(out, &mut err, is_verbose, std::io::stdout().is_terminal());
+            Box::new(text.with_strict(args.output.strict))
         }
-        OutputFormat::Json => Box::new(JsonOutput::new(lines(out))),
+        OutputFormat::Json => Box::new(JsonOutput::new(lines(out), args.output.strict)),
         OutputFormat::StreamJson => {
-            Box::new(StreamJson::new(lines(out), args.output.include_partial_messages, verbose))
+            let options = StreamJsonOptions {
+                is_partial: args.output.include_partial_messages,
+                is_verbose: verbose,
+                replays_prompts: args.output.replay_user_messages,
+                is_strict: args.output.strict,
+            };
+            Box::new(StreamJson::new(lines(&mut stdout), options))
         }
     };
     match run_prompts(&source, args, settings, show.as_mut()) {
@@ -84,6 +102,24 @@ pub(crate) fn run(args: &AgentArgs, settings: &Settings, out: &mut dyn Write) ->
 /// Whether the typed text is a prompt: a single word is more likely a mistyped command.
 fn is_sentence(args: &AgentArgs) -> bool {
     args.prompt.as_ref().is_none_or(|prompt| prompt.trim().contains(char::is_whitespace))
+}
+
+/// Asks whether a single word is a prompt; it may be a mistyped command.
+fn ask_prompt(args: &AgentArgs) -> Result<bool, Failure> {
+    let word = args.prompt.as_deref().unwrap_or_default();
+    let command = CliArgs::command();
+    let names: Vec<&str> = command.get_subcommands().map(|command| command.get_name()).collect();
+    let near =
+        closest_word(word, &names).map_or(String::new(), |near| format!(" (did you mean `pal {near}`?)"));
+    eprint!(
+        "`{}` is no command{near}. Send it to the agent as a prompt? [y/N] ",
+        pal_report::clip_line(word, 40)
+    );
+    let mut answer = String::new();
+    std::io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| Failure::new(format!("standard input: {error}")))?;
+    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
 /// The typed prompt followed by piped input, or messages on standard input.

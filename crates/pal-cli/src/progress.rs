@@ -27,7 +27,8 @@ impl Countdown {
         let seconds = left.as_secs_f64().ceil();
         let line = format!("{}: attempt {attempt} of {of} in {seconds} s", sanitize(why));
         if std::io::stderr().is_terminal() {
-            eprint!("\r\x1b[2K{line} ");
+            // A line that wraps could not be redrawn.
+            eprint!("\r\x1b[2K{}", clip_line(&line, terminal_columns().saturating_sub(1)));
         } else if self.attempt != Some(attempt) {
             eprintln!("pal: {line}");
         }
@@ -40,6 +41,12 @@ impl Countdown {
             eprint!("\r\x1b[2K");
         }
     }
+}
+
+/// Columns of the terminal that standard error goes to.
+fn terminal_columns() -> usize {
+    let size = terminal_size::terminal_size_of(std::io::stderr());
+    size.map_or(DEFAULT_COLUMNS, |(columns, _)| usize::from(columns.0).max(20))
 }
 
 /// Interval of progress lines where standard error is not a terminal.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::ValueEnum;
 use pal_model::{CacheMode, ModelCard};
 use pal_provider::{
     ANTHROPIC_ADDRESS, ApiKey, AttemptTimeouts, AwsCredentials, ClientPolicy, CloudPlatform, EndpointError,
@@ -15,6 +16,7 @@ use tokio::net::TcpListener;
 
 use crate::arguments::ProviderArg;
 use crate::failure::Failure;
+use crate::key_helper::key_of_helper;
 use crate::settings::Settings;
 
 /// Default provider of a model.
@@ -23,6 +25,16 @@ pub(crate) fn usual_provider(card: &ModelCard) -> ProviderArg {
         CacheMode::Explicit => ProviderArg::Anthropic,
         CacheMode::Automatic | CacheMode::Hybrid => ProviderArg::Openai,
     }
+}
+
+/// The provider of the command line, else of the settings, else the model's own.
+pub(crate) fn chosen_provider(
+    given: Option<ProviderArg>,
+    card: &ModelCard,
+    settings: &Settings,
+) -> ProviderArg {
+    let of_settings = || settings.provider.as_ref().and_then(|name| ProviderArg::from_str(name, true).ok());
+    given.or_else(of_settings).unwrap_or_else(|| usual_provider(card))
 }
 
 /// Default dialect of a model.
@@ -38,7 +50,7 @@ pub(crate) fn has_access(name: ProviderArg, settings: &Settings) -> bool {
     let (endpoints, secrets) = (&settings.endpoints, &settings.secrets);
     match name {
         ProviderArg::Sim => true,
-        ProviderArg::Anthropic => anthropic_key(secrets).is_some() || endpoints.anthropic.is_some(),
+        ProviderArg::Anthropic => has_anthropic_key(secrets) || endpoints.anthropic.is_some(),
         ProviderArg::Bedrock => bedrock(settings).is_ok(),
         ProviderArg::Vertex => vertex(settings).is_ok(),
         ProviderArg::Openai | ProviderArg::Chat => {
@@ -63,7 +75,7 @@ pub(crate) fn endpoint(name: ProviderArg, settings: &Settings) -> Result<Provide
             Dialect::Messages,
             &endpoints.anthropic,
             ANTHROPIC_ADDRESS,
-            anthropic_key(secrets),
+            anthropic_key(secrets)?,
             ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
         ),
         ProviderArg::Openai | ProviderArg::Chat => (
@@ -77,7 +89,10 @@ pub(crate) fn endpoint(name: ProviderArg, settings: &Settings) -> Result<Provide
     if key.is_none() && address.is_none() {
         return Err(Failure::with_hint(
             format!("no API key: {} is not set", variables.0),
-            format!("set it, or set {} to your own server, or try --provider sim", variables.1),
+            format!(
+                "set it, or run `pal login`, or set {} to your own server, or try --provider sim",
+                variables.1
+            ),
         ));
     }
     let address = address.as_deref().unwrap_or(standard);
@@ -177,10 +192,23 @@ pub(crate) fn provider_policy(endpoint: &ProviderEndpoint, settings: &Settings) 
     policy
 }
 
-/// API key for Claude, or the bearer token in its place.
-fn anthropic_key(secrets: &ProviderSecrets) -> Option<ApiKey> {
+/// API key for Claude, or the bearer token in its place: of the environment, of `pal login`, or of the helper command.
+fn anthropic_key(secrets: &ProviderSecrets) -> Result<Option<ApiKey>, Failure> {
     let token = || secrets.anthropic_auth_token.clone().map(ApiKey::Bearer);
-    secrets.anthropic_api_key.clone().map(ApiKey::Api).or_else(token)
+    let stored = || secrets.stored_anthropic_key.clone().map(ApiKey::Api);
+    let key = secrets.anthropic_api_key.clone().map(ApiKey::Api).or_else(token).or_else(stored);
+    match (key, &secrets.api_key_helper) {
+        (None, Some(command)) => key_of_helper(command).map(|key| Some(ApiKey::Api(key))),
+        (key, _) => Ok(key),
+    }
+}
+
+/// Returns whether there is a key for Claude, or a command that prints one.
+fn has_anthropic_key(secrets: &ProviderSecrets) -> bool {
+    secrets.anthropic_api_key.is_some()
+        || secrets.anthropic_auth_token.is_some()
+        || secrets.stored_anthropic_key.is_some()
+        || secrets.api_key_helper.is_some()
 }
 
 pub(crate) fn bad_endpoint(error: &EndpointError, variable: &str) -> Failure {

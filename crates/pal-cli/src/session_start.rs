@@ -120,12 +120,22 @@ pub(crate) fn prompt_overrides(settings: &Settings) -> PromptOverrides {
 /// Output style of the settings in a directory, if there is one of its name.
 fn output_style(directory: &Path, settings: &Settings) -> Option<OutputStyle> {
     let name = settings.prompt.output_style.clone()?;
+    let text = output_styles(&style_workspace(directory, settings)).remove(&name)?;
+    Some(OutputStyle { name, text })
+}
+
+/// Names of the output styles for sessions in a directory.
+pub(crate) fn known_output_styles(directory: &Path, settings: &Settings) -> Vec<String> {
+    output_styles(&style_workspace(directory, settings)).into_keys().collect()
+}
+
+/// Workspace in which output styles are searched.
+fn style_workspace(directory: &Path, settings: &Settings) -> Workspace {
     let (roots, session) = (vec![directory.to_owned()], directory.to_owned());
     let home = settings.user_home.clone();
     let mut workspace = Workspace::new(roots, session, home, MediaSupport::default(), BTreeMap::new());
     workspace.program_home.clone_from(&settings.home);
-    let text = output_styles(&workspace).remove(&name)?;
-    Some(OutputStyle { name, text })
+    workspace
 }
 
 /// Assembles a session with the system prompt of the settings and the built-in tools.

@@ -5,21 +5,30 @@ use std::path::{Path, PathBuf};
 use pal_model::ModelCatalog;
 use pal_project::{find_project_root, managed_folders};
 pub(crate) use pal_settings::{EstimatorSetting, Settings};
-use pal_settings::{FlagSetting, MODEL_PROVIDERS, RefreshedCards, SettingsError, SettingsInput};
+use pal_settings::{
+    FlagSetting, KEYS_FILE, MODEL_PROVIDERS, RefreshedCards, SettingsError, SettingsInput, SettingsSource,
+};
 
 use crate::failure::Failure;
 
-/// Settings for the current directory; `given` is the value of `--settings`, `flags` are settings from other flags.
-pub(crate) fn from_environment(given: Option<String>, flags: Vec<FlagSetting>) -> Result<Settings, Failure> {
-    settings_at(std::env::current_dir().ok(), given, flags)
+/// Settings that the command line gives.
+#[derive(Clone, Default)]
+pub(crate) struct TypedSettings {
+    /// Value of `--settings`.
+    pub(crate) given: Option<String>,
+    /// Settings of other flags.
+    pub(crate) flags: Vec<FlagSetting>,
+    /// Value of `--setting-sources`.
+    pub(crate) sources: Option<String>,
+}
+
+/// Settings for the current directory.
+pub(crate) fn from_environment(typed: TypedSettings) -> Result<Settings, Failure> {
+    settings_at(std::env::current_dir().ok(), typed)
 }
 
 /// Settings for another directory.
-pub(crate) fn settings_at(
-    directory: Option<PathBuf>,
-    given: Option<String>,
-    flags: Vec<FlagSetting>,
-) -> Result<Settings, Failure> {
+pub(crate) fn settings_at(directory: Option<PathBuf>, typed: TypedSettings) -> Result<Settings, Failure> {
     let home = pal_store::home_from_environment();
     if let Some(home) = &home {
         check_home(home, directory.as_deref())?;
@@ -36,17 +45,54 @@ pub(crate) fn settings_at(
         cards,
         project: directory.map(|directory| find_project_root(&directory)),
         managed: managed_folders().pop().map(|folder| folder.join("settings.toml")),
-        given,
+        claude_managed: managed_folders().into_iter().next(),
+        sources: typed.sources.as_deref().map(settings_sources).transpose()?,
+        given: typed.given,
         variables: std::env::vars_os().filter_map(text).collect(),
-        flags,
+        flags: typed.flags,
     };
     Ok(Settings::read(sources)?)
+}
+
+/// Sources of `--setting-sources`.
+fn settings_sources(list: &str) -> Result<Vec<SettingsSource>, Failure> {
+    let source = |name: &str| match name {
+        "user" => Ok(SettingsSource::User),
+        "project" => Ok(SettingsSource::Project),
+        "local" => Ok(SettingsSource::Local),
+        other => Err(Failure::usage_error(
+            format!("--setting-sources: `{other}` is not a source"),
+            "list some of user, project and local, separated by commas; an empty list reads none",
+        )),
+    };
+    list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(source).collect()
+}
+
+/// Full name of a model: an alias stands for the newest model of its family, or for the one that a variable names.
+pub(crate) fn full_model_name(name: &str, settings: &Settings) -> String {
+    // The mark of a wide window stays with the name.
+    let (plain, window) = match name.trim().strip_suffix("[1m]") {
+        Some(plain) => (plain, "[1m]"),
+        None => (name.trim(), ""),
+    };
+    let family = match plain.to_ascii_lowercase().as_str() {
+        "default" => return pal_settings::DEFAULT_MODEL.to_owned(),
+        "best" | "opusplan" => String::from("opus"),
+        family @ ("opus" | "sonnet" | "haiku") => family.to_owned(),
+        _ => return name.trim().to_owned(),
+    };
+    let chosen = variable(&format!("ANTHROPIC_DEFAULT_{}_MODEL", family.to_ascii_uppercase()));
+    if let Some(chosen) = chosen.filter(|chosen| !chosen.trim().is_empty()) {
+        return chosen.trim().to_owned();
+    }
+    let of_family = settings.cards.names().filter(|known| known.split('-').any(|word| word == family));
+    of_family.last().map_or_else(|| name.trim().to_owned(), |full| format!("{full}{window}"))
 }
 
 /// Rejects a home directory that another user owns or can write to, before anything in it is read.
 fn check_home(home: &Path, directory: Option<&Path>) -> Result<(), Failure> {
     let mut paths = vec![home.to_owned()];
-    paths.extend(["settings.toml", "flags.toml", "models.toml"].map(|name| home.join(name)));
+    paths.extend(["settings.toml", "flags.toml", "models.toml", KEYS_FILE].map(|name| home.join(name)));
     paths.extend(MODEL_PROVIDERS.map(|provider| RefreshedCards::in_home(home, provider).path().to_owned()));
     paths.extend(directory.map(|directory| allowed_file(home, directory)));
     pal_store::check_owner_and_mode(&paths)
@@ -86,6 +132,16 @@ fn cards_of(home: &Path) -> Result<ModelCatalog, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn aliases_name_the_newest_of_a_family() {
+        let settings = Settings::read(SettingsInput::default()).unwrap();
+        let full = |name: &str| full_model_name(name, &settings);
+        assert_eq!((full("opus").as_str(), full("best")), ("claude-opus-5-5", full("opus")));
+        assert_eq!((full("OPUS[1m]").as_str(), full("m[1m]").as_str()), ("claude-opus-5-5[1m]", "m[1m]"));
+        assert!(full("sonnet").starts_with("claude-sonnet-") && full("haiku").starts_with("claude-haiku-"));
+        assert_eq!((full("gpt-6-sol").as_str(), full("my-model").as_str()), ("gpt-6-sol", "my-model"));
+    }
 
     #[test]
     fn defaults_match_those_of_pal_project() {

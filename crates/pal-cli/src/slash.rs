@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use pal_agent::Agent;
 use pal_model::Content;
 use pal_report::sanitize;
+use pal_tools::SkillInfo;
 use pal_tui::{CommandHandler, CommandInfo, SlashOutcome};
 
 use crate::arguments::ColorArg;
@@ -97,6 +98,9 @@ pub(crate) trait SlashSession<'a> {
 
     /// Puts a text into the prompt line, to be edited and sent again.
     fn fill_prompt(&mut self, text: String);
+
+    /// Shows one line to the user.
+    fn notice(&mut self, text: &str);
 }
 
 /// Result of a command that ran on the session.
@@ -119,6 +123,8 @@ pub(crate) enum FrontEnd {
 pub(crate) struct SlashCommands {
     settings: Settings,
     user_commands: Vec<UserCommand>,
+    skills: Vec<SkillInfo>,
+    directory: PathBuf,
     live: LiveSessionCell,
     front_end: FrontEnd,
 }
@@ -132,7 +138,8 @@ impl SlashCommands {
         live: LiveSessionCell,
     ) -> SlashCommands {
         let user_commands = user_commands::find_commands(&settings, directory);
-        SlashCommands { settings, user_commands, live, front_end }
+        let skills = user_commands::find_skills(&settings, directory);
+        SlashCommands { settings, user_commands, skills, directory: directory.to_owned(), live, front_end }
     }
 
     /// Lists the commands that this front end offers, built-in ones first.
@@ -144,12 +151,25 @@ impl SlashCommands {
         };
         let built_in = COMMANDS.iter().filter(|command| self.offers(command)).map(info);
         let of_servers = self.live.get().map_or(Vec::new(), |live| mcp_prompts::list(&live.servers));
-        built_in.chain(self.user_commands.iter().map(UserCommand::info)).chain(of_servers).collect()
+        let skills =
+            self.skills.iter().filter(|skill| !self.is_command(&skill.name)).map(|skill| CommandInfo {
+                name: skill.name.clone(),
+                arguments: String::new(),
+                about: skill.description.clone(),
+            });
+        let own = self.user_commands.iter().map(UserCommand::info);
+        built_in.chain(own).chain(skills).chain(of_servers).collect()
     }
 
     /// Whether a command is a prompt of the user, which takes any arguments.
     pub(crate) fn is_user_command(&self, name: &str) -> bool {
         self.user_commands.iter().any(|command| command.name == name)
+            || self.skills.iter().any(|skill| skill.name == name)
+    }
+
+    /// Whether a command has this name, which a skill of the same name does not replace.
+    fn is_command(&self, name: &str) -> bool {
+        find(name).is_some() || self.user_commands.iter().any(|command| command.name == name)
     }
 
     fn offers(&self, command: &SlashCommand) -> bool {
@@ -172,7 +192,16 @@ impl SlashCommands {
             };
         }
         if let Some(command) = self.user_commands.iter().find(|command| command.name == name) {
-            return SlashOutcome::Prompt(command.prompt(arguments));
+            return match command.needs_session() {
+                true => SlashOutcome::NeedsSession,
+                false => SlashOutcome::Prompt(command.fill_in(arguments)),
+            };
+        }
+        if self.skills.iter().any(|skill| skill.name == name)
+            && let Some(prompt) =
+                user_commands::skill_prompt(&self.settings, &self.directory, name, arguments)
+        {
+            return SlashOutcome::Prompt(prompt);
         }
         match self.live.get().and_then(|live| mcp_prompts::find(&live.servers, name)) {
             Some(prompt) => match mcp_prompts::arguments(&prompt, arguments) {
@@ -213,6 +242,9 @@ pub(crate) fn run_on_session<'a>(
         }
         Some(SlashRun::Now(_)) => Ok(SessionReply::Printed(String::new())),
         None => {
+            if let Some(reply) = run_user_command(session, name, arguments)? {
+                return Ok(reply);
+            }
             let agent = session.agent()?;
             let prompt = mcp_prompts::find(&agent.servers(), name)
                 .ok_or_else(|| Failure::new(format!("unknown command /{name}; /help lists all commands")))?;
@@ -221,6 +253,29 @@ pub(crate) fn run_on_session<'a>(
             content.map(SessionReply::Prompt).map_err(|error| Failure::new(error.to_string()))
         }
     }
+}
+
+/// Runs a command of the user whose prompt is made with the tools of the session; none if there is none of this name.
+fn run_user_command<'a>(
+    session: &mut dyn SlashSession<'a>,
+    name: &str,
+    arguments: &str,
+) -> Result<Option<SessionReply>, Failure> {
+    let directory = std::env::current_dir().and_then(|directory| directory.canonicalize());
+    let directory = directory.map_err(|error| Failure::new(format!("the current directory: {error}")))?;
+    let commands = user_commands::find_commands(session.settings(), &directory);
+    let Some(command) = commands.into_iter().find(|command| command.name == name) else { return Ok(None) };
+    let is_trusted = session.settings().project.is_trusted;
+    if let Some(model) = &command.model {
+        let log = session.log();
+        // The prompt is worth more than its model.
+        if let Err(failure) = session.reopen(log, false, Some(model.clone())) {
+            session.notice(&format!("/{name}: the model stays: {}", failure.message()));
+        }
+    }
+    let (prompt, notices) = command.expand(session.agent()?, arguments, is_trusted).map_err(Failure::new)?;
+    notices.iter().for_each(|notice| session.notice(notice));
+    Ok(Some(SessionReply::Prompt(Content::from_text(&prompt))))
 }
 
 /// Splits a typed line into a command's name and its arguments; none if it does not start with a slash.

@@ -19,7 +19,7 @@ use crate::arguments::ProviderArg;
 use crate::failure::Failure;
 use crate::notices::print_notice;
 use crate::progress::{Countdown, Elapsed};
-use crate::provider::{endpoint, provider_policy, runtime, simulator, usual_dialect, usual_provider};
+use crate::provider::{chosen_provider, endpoint, provider_policy, runtime, simulator, usual_dialect};
 use crate::settings::Settings;
 
 /// Asks models and reads files for the compaction of a saved session.
@@ -67,7 +67,7 @@ impl SummaryClient {
 
     /// Connects to the named provider, else to the model's own.
     pub(crate) fn connect(&mut self, name: Option<ProviderArg>, settings: &Settings) -> Result<(), Failure> {
-        let name = name.unwrap_or_else(|| usual_provider(&self.card));
+        let name = chosen_provider(name, &self.card, settings);
         let runtime = runtime()?;
         let endpoint = match name {
             // The simulator's task lives as long as the runtime.

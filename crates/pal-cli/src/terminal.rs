@@ -3,12 +3,14 @@
 mod agent_thread;
 mod permission_prompt;
 mod signals;
+mod status_program;
+mod text_editor;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::mpsc::{Sender, channel};
 
-use pal_tui::{TerminalOptions, UiChannels, UiEvent, run, run_plain};
+use pal_tui::{TerminalOptions, Theme, UiChannels, UiEvent, run, run_plain};
 
 use crate::arguments::{AgentArgs, SessionArgs};
 use crate::failure::Failure;
@@ -48,9 +50,17 @@ pub(crate) fn run_terminal(args: &AgentArgs, settings: &Settings) -> Result<Exit
     signals::forward(event_sender.clone());
     let (wishes, wished) = channel();
     let live = LiveSessionCell::default();
-    let history = settings.home.as_ref().map(|home| home.join("prompts.jsonl"));
+    // Each project has its own history.
+    let project = pal_project::find_project(&directory);
+    let project = settings.home.as_ref().map(|home| pal_store::project_directory(home, &project));
+    let history = project.map(|project| project.join("prompts.jsonl"));
     let start = TerminalOptions {
         is_colored: auto_style().is_on(),
+        theme: Theme::named(&settings.terminal.theme).unwrap_or_default(),
+        has_vi_keys: settings.terminal.has_vi_keys,
+        edit_text: text_editor::text_editor(settings),
+        wake_reader: signals::wake_reader,
+        status_command: status_program::status_command(settings, &directory),
         directory: directory.clone(),
         history,
         prompt: args.prompt.clone(),

@@ -8,6 +8,12 @@ pub trait AgentControl: Send + Sync {
     /// Adds a message of the user; a working agent reads it with its next tool results.
     fn steer(&self, content: Content);
 
+    /// Number of messages of the user that the agent has not read yet.
+    fn unread_messages(&self) -> usize;
+
+    /// Takes back all messages that the agent has not read yet; returns how many there were.
+    fn take_back_messages(&self) -> usize;
+
     /// Stops the current response and running tools; everything that arrived is kept.
     fn interrupt(&self);
 

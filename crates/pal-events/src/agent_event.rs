@@ -8,11 +8,13 @@ use pal_model::{
 use serde::Serialize;
 use smol_str::SmolStr;
 
+use crate::ResponseProgress;
+
 /// An event of an agent.
 #[derive(Clone, Debug)]
 pub enum AgentEvent {
     /// The session is open. Comes once, first.
-    SessionStarted(SessionInfo),
+    SessionStarted(Box<SessionInfo>),
     /// A message was appended to the log: a `user` or `assistant` entry.
     Message {
         /// The log entry.
@@ -26,6 +28,8 @@ pub enum AgentEvent {
     Text(String),
     /// More visible thinking of the answer.
     Thinking(String),
+    /// A step of a response that is still streaming, in full detail; its text comes as [`AgentEvent::Text`], too.
+    Progress(Box<ResponseProgress>),
     /// The answer shown so far is discarded; another one replaces it.
     AnswerDiscarded {
         /// Reason.
@@ -118,6 +122,23 @@ pub struct SessionInfo {
     pub is_resumed: bool,
     /// Version of the program.
     pub version: String,
+    /// MCP servers.
+    pub mcp_servers: Vec<McpServerInfo>,
+    /// Names of the agents that it can start.
+    pub agents: Vec<String>,
+    /// Names of the skills that it can use.
+    pub skills: Vec<String>,
+    /// Name of the output style.
+    pub output_style: Option<String>,
+}
+
+/// An MCP server of a session.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct McpServerInfo {
+    /// Its name.
+    pub name: String,
+    /// `connected`, `pending` or `failed`.
+    pub status: SmolStr,
 }
 
 /// Report of one exchange with the provider.
@@ -180,7 +201,13 @@ pub struct PromptResult {
     pub spent: UsageTotals,
     /// Calls denied since the prompt.
     pub denials: Vec<ToolDenial>,
+    /// Output that fits the schema which the session asks for: raw JSON.
+    pub structured_output: Option<String>,
 }
+
+/// Error of a prompt that ended without the structured output that was asked for.
+pub const NO_STRUCTURED_OUTPUT: &str = "the model gave no output that fits the schema, although it was reminded; simplify the \
+                                        schema or say in the prompt what belongs into it";
 
 /// Result of a prompt.
 #[derive(Clone, PartialEq, Eq, Debug)]

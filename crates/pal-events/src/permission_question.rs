@@ -29,6 +29,9 @@ pub struct PermissionQuestion {
     /// Parts of the command or path to highlight.
     #[serde(default)]
     pub marks: Vec<ConsentMark>,
+    /// Directory that relative paths of the call start in; empty if unknown.
+    #[serde(default)]
+    pub directory: String,
 }
 
 /// Answer of a person.
@@ -43,11 +46,28 @@ pub enum PermissionAnswer {
     No(Option<String>),
     /// Deny, with the full text for the model; the user was not asked.
     Refused(String),
+    /// Allow, with changes by the program that answers.
+    Approved(CallApproval),
     /// Answers to the questions of the call.
     Answered(Vec<QuestionAnswer>),
     /// There is no person to ask.
     #[serde(rename = "nobody")]
     Unavailable,
+}
+
+/// Approval of a call by a program.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CallApproval {
+    /// Input to run with: a JSON object; none to keep that of the call.
+    pub input: Option<String>,
+    /// Rules that allow calls for the rest of the session.
+    pub rules: Vec<String>,
+    /// Rules that deny calls for the rest of the session.
+    pub denied: Vec<String>,
+    /// Rules that ask about calls for the rest of the session.
+    pub asked: Vec<String>,
+    /// Name of the permission mode to change to.
+    pub mode: Option<String>,
 }
 
 /// A highlighted part of a call.
@@ -144,6 +164,7 @@ mod tests {
             why: String::new(),
             rule: String::new(),
             marks: vec![mark(0, false, "a"), mark(3, false, "a"), mark(6, false, "a"), mark(9, true, "b")],
+            directory: String::new(),
         };
         let told = |asked: &PermissionQuestion| -> Vec<String> {
             asked.mark_sentences().into_iter().map(|sentence| sentence.text).collect()

@@ -41,6 +41,33 @@ impl HookAnswer {
         HookAnswer { failures: vec![what.into()], ..HookAnswer::default() }
     }
 
+    /// Answer in place of a hook that cannot run here: a call asks, a prompt is blocked.
+    pub(crate) fn unsupported(event: HookEventName, why: &str) -> HookAnswer {
+        let reason = format!("a hook covers this and cannot run here: {why}");
+        match event {
+            HookEventName::PreToolUse => {
+                HookAnswer { permission: Some((HookPermission::Ask, reason)), ..HookAnswer::default() }
+            }
+            HookEventName::UserPromptSubmit => HookAnswer {
+                blocked: Some(format!("{reason}; change the hook, or set `disabled = [\"hooks\"]`")),
+                ..HookAnswer::default()
+            },
+            _ => HookAnswer::default(),
+        }
+    }
+
+    /// Answer of a hook that says nothing but JSON.
+    pub(crate) fn of_json(event: HookEventName, text: &str) -> HookAnswer {
+        let mut answer = HookAnswer::default();
+        answer.read_json(event, text, false);
+        answer
+    }
+
+    /// Answer of a hook that blocks the event.
+    pub(crate) fn blocked(reason: String) -> HookAnswer {
+        HookAnswer { blocked: Some(reason), ..HookAnswer::default() }
+    }
+
     /// Parses the outcome of a hook.
     pub(crate) fn read(event: HookEventName, finished: &CommandOutcome) -> HookAnswer {
         match finished.stopped {

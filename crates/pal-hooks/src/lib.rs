@@ -21,8 +21,10 @@
 //! assert_eq!(outcome.blocked.unwrap().reason, "not yet");
 //! ```
 
+mod callback_config;
 mod event_name;
 mod hook_answer;
+mod hook_callback;
 mod hook_config;
 mod hook_event;
 mod hook_matcher;
@@ -31,6 +33,7 @@ mod session_hooks;
 
 pub use event_name::HookEventName;
 pub use hook_answer::HookPermission;
+pub use hook_callback::{HookCallback, HookHost};
 pub use hook_config::{HookCommand, HookConfig, HookGroup};
 pub use hook_event::{HookContext, HookEvent, HookSession, HookSubagent, HookToolCall};
 pub use hook_matcher::HookMatcher;

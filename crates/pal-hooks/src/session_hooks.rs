@@ -107,6 +107,12 @@ impl SessionHooks {
         context: &HookContext<'_>,
         cancel: &CancelToken,
     ) -> HookAnswer {
+        if let Some(why) = &command.unsupported {
+            return HookAnswer::unsupported(event, why);
+        }
+        if let Some(callback) = &command.callback {
+            return callback.answer(event, input, limit(command, event), cancel);
+        }
         let spec = CommandSpec {
             program: self.program(command, context.directory),
             input: CommandInput::Bytes(input.as_bytes().to_vec()),

@@ -35,6 +35,11 @@ pub(crate) fn read(source: &[u8], strict: bool) -> Result<ParsedSession<'_>, Imp
     Ok(reader.finish())
 }
 
+/// Parses the tokens of one response.
+pub(crate) fn last_usage(raw: &str) -> Usage {
+    rollout_items::usage(raw)
+}
+
 #[derive(Default)]
 struct CodexReader<'a> {
     session: ParsedSession<'a>,

@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
-use pal_model::{BlockType, array_items, escape_into, unescape};
+use pal_model::{BlockType, TokenEstimator, array_items, escape_into, unescape};
 
 use crate::raw_fields::{pick_each, pick_or_none};
+
+/// Tokens counted for an image or a document of any size.
+const MEDIA_TOKENS: f64 = 2000.0;
 
 /// Kind, text and name of one raw block.
 pub(crate) struct ScannedBlock<'a> {
@@ -39,6 +42,16 @@ const NAMES: [&str; 3] = ["type", "text", "name"];
 /// Raw blocks, in the order of [`scan`].
 pub(crate) fn raw_blocks(content: &str) -> Vec<&str> {
     if content.starts_with('"') { vec![content] } else { array_items(content).unwrap_or_default() }
+}
+
+/// Estimated tokens of raw content.
+pub(crate) fn estimate(content: &str, model: &str, measure: &dyn TokenEstimator) -> f64 {
+    let of_block = |(block, raw): (ScannedBlock<'_>, &str)| match block.kind {
+        BlockType::Text => block.text.and_then(unescape).map_or(0.0, |text| measure.text(model, &text)),
+        BlockType::Image | BlockType::Document => MEDIA_TOKENS,
+        _ => measure.json(model, raw),
+    };
+    scan(content).into_iter().zip(raw_blocks(content)).map(of_block).sum()
 }
 
 /// Names of the tools called in raw content.

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use pal_model::{
-    BlockType, Content, EntryDraft, EntryId, EntryRef, IdSource, MessageOrigin, PreservedRange,
-    PriorUserMessage, PromptPrefix, RequestRecord, RequestSource, ResponseId, ResponseRecord,
-    SessionSnapshot, SharedText, Timestamp, TokenEstimator, Usage, UsageBasis, unescape,
+    Content, EntryDraft, EntryId, EntryRef, IdSource, MessageOrigin, PreservedRange, PriorUserMessage,
+    PromptPrefix, RequestRecord, RequestSource, ResponseId, ResponseRecord, SessionSnapshot, SharedText,
+    Timestamp, TokenEstimator, Usage, UsageBasis,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,12 +16,10 @@ use crate::import_step::{BoundaryDraft, ImportStep, ParsedSession, StepAction};
 use crate::internal_records::InternalRecord;
 use crate::session_format::SessionFormat;
 
-/// Tokens counted for an image or a document of any size.
-const MEDIA_TOKENS: f64 = 2000.0;
-
-/// Writes the log of a session.
+/// Writes the log of a session; its ids follow from `seed`.
 pub(crate) fn write(
     source: &[u8],
+    seed: u64,
     format: SessionFormat,
     session: &ParsedSession<'_>,
     measure: &dyn TokenEstimator,
@@ -29,7 +27,7 @@ pub(crate) fn write(
     let tools = tools(&session.steps);
     let unseen_tokens = unseen_tokens(session, measure);
     let first = session.steps.iter().find_map(|step| step.at).unwrap_or_default();
-    let mut writer = ImportWriter::new(source, format, session, first);
+    let mut writer = ImportWriter::new((source.len(), seed), format, session, first);
     writer.report.unseen_tokens = unseen_tokens;
     writer.push("session", EntryDraft::session(&session.about));
     let system = content_blocks::list(
@@ -75,7 +73,12 @@ struct ImportWriter {
 }
 
 impl ImportWriter {
-    fn new(source: &[u8], format: SessionFormat, session: &ParsedSession<'_>, at: Timestamp) -> ImportWriter {
+    fn new(
+        (bytes, seed): (usize, u64),
+        format: SessionFormat,
+        session: &ParsedSession<'_>,
+        at: Timestamp,
+    ) -> ImportWriter {
         let seen = &session.counts;
         let report = ImportReport {
             format,
@@ -100,9 +103,9 @@ impl ImportWriter {
             internal_records: Vec::new(),
         };
         ImportWriter {
-            log: String::with_capacity(source.len() + session.steps.len() * 192 + 4096),
+            log: String::with_capacity(bytes + session.steps.len() * 192 + 4096),
             report,
-            ids: IdSource::seeded(fingerprint(source)),
+            ids: IdSource::seeded(seed),
             last: None,
             at,
             newest: at,
@@ -291,7 +294,7 @@ fn estimate_answers<'s>(
         if let StepAction::Assistant { response, model, content, .. } = &step.act
             && open.contains(response.as_ref())
         {
-            *contents.entry(response).or_default() += estimate_content(content, model, measure);
+            *contents.entry(response).or_default() += content_blocks::estimate(content, model, measure);
         }
     }
     contents.into_iter().map(|(response, tokens)| (response, tokens.max(0.0) as u64)).collect()
@@ -332,48 +335,7 @@ fn unseen_tokens(session: &ParsedSession<'_>, measure: &dyn TokenEstimator) -> u
             StepAction::Boundary(boundary) => &boundary.summary,
             _ => continue,
         };
-        seen += estimate_content(content, model, measure);
+        seen += content_blocks::estimate(content, model, measure);
     }
     prompt_tokens.saturating_sub(seen.max(0.0).ceil() as u64)
-}
-
-fn estimate_content(content: &str, model: &str, measure: &dyn TokenEstimator) -> f64 {
-    let of_block = |(block, raw): (content_blocks::ScannedBlock<'_>, &str)| match block.kind {
-        BlockType::Text => block.text.and_then(unescape).map_or(0.0, |text| measure.text(model, &text)),
-        BlockType::Image | BlockType::Document => MEDIA_TOKENS,
-        _ => measure.json(model, raw),
-    };
-    content_blocks::scan(content).into_iter().zip(content_blocks::raw_blocks(content)).map(of_block).sum()
-}
-
-/// Hash of all bytes of the source, equal on every machine. Four words at a time, each in its own lane.
-fn fingerprint(source: &[u8]) -> u64 {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(ODD).rotate_left(29);
-    let mut lanes = [1u64, 2, 3, 4];
-    let (words, rest) = source.as_chunks::<8>();
-    let (groups, single) = words.as_chunks::<4>();
-    for group in groups {
-        for (lane, word) in lanes.iter_mut().zip(group) {
-            *lane = mix(*lane, u64::from_le_bytes(*word));
-        }
-    }
-    let hash = lanes.into_iter().fold(source.len() as u64, mix);
-    let hash = single.iter().fold(hash, |hash, word| mix(hash, u64::from_le_bytes(*word)));
-    rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fingerprint_depends_on_every_byte() {
-        let source = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJ!";
-        for at in 0..source.len() {
-            let mut other = *source;
-            other[at] ^= 1;
-            assert_ne!(fingerprint(source), fingerprint(&other));
-        }
-    }
 }

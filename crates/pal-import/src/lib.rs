@@ -1,7 +1,7 @@
 //! Imports sessions of other coding agents as Palimpsest logs.
 //!
 //! Bytes go in; log lines and a report come out. The crate is pure: no files, clock, environment or randomness. Ids
-//! follow from the source's bytes and times from its records, so one source always gives the same log, byte for byte.
+//! follow from the session's identity and times from its records, so one source always gives the same log, byte for byte.
 //!
 //! Nothing is dropped: conversation content becomes entries with raw content, and every other record, including bad
 //! lines, becomes an `internal` entry and is listed in the report.
@@ -35,13 +35,16 @@ mod raw_fields;
 mod response_tracker;
 mod session_builder;
 mod session_format;
+mod session_seed;
 mod source_lines;
 mod source_records;
+mod usage_scan;
 
 pub use import_report::ImportReport;
 pub use internal_records::{InternalReason, InternalRecord};
 pub use session_format::{SessionFormat, detect};
 pub use source_lines::LineProblem;
+pub use usage_scan::{RECORDED_CAUSES, ScanProgress, UsageFlags, UsageRow, UsageScan};
 
 use pal_model::TokenEstimator;
 
@@ -84,8 +87,25 @@ pub enum ImportError {
     },
 }
 
-/// Imports a session of another agent as a log.
+/// Imports a session of another agent as a log. Its ids follow from the session's identity: a file that grew gives the
+/// same ids again, and more.
 pub fn import(source: &[u8], options: &ImportOptions<'_>) -> Result<ImportedSession, ImportError> {
+    let (format, session) = parse(source, options)?;
+    let seed = session_seed::session_seed(source, format, session.about.foreign_id.as_deref());
+    Ok(import_writer::write(source, seed, format, &session, options.measure))
+}
+
+/// Imports a session as a log with ids of its own, beside another copy of the same session.
+pub fn import_copy(source: &[u8], options: &ImportOptions<'_>) -> Result<ImportedSession, ImportError> {
+    let (format, session) = parse(source, options)?;
+    let seed = session_seed::fingerprint(source);
+    Ok(import_writer::write(source, seed, format, &session, options.measure))
+}
+
+fn parse<'s>(
+    source: &'s [u8],
+    options: &ImportOptions<'_>,
+) -> Result<(SessionFormat, import_step::ParsedSession<'s>), ImportError> {
     let Some(format) = detect(source) else {
         return Err(ImportError::NotRecognised { seen: session_format::describe_source(source) });
     };
@@ -98,5 +118,5 @@ pub fn import(source: &[u8], options: &ImportOptions<'_>) -> Result<ImportedSess
         SessionFormat::Gemini => gemini::read(source, options.strict)?,
         SessionFormat::MiniSweAgent => mini_swe_agent::read(source),
     };
-    Ok(import_writer::write(source, format, &session, options.measure))
+    Ok((format, session))
 }

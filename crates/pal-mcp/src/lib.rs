@@ -16,6 +16,7 @@
 
 mod clean_text;
 mod mcp_connection;
+mod mcp_host;
 mod pool_settings;
 mod result_content;
 pub mod server;
@@ -27,6 +28,7 @@ mod server_state;
 mod supervisor;
 mod variables;
 
+pub use mcp_host::{McpHost, McpMessageListener};
 pub use pool_settings::ServerPoolSettings;
 pub use server_config::{
     McpConfigError, McpServerConfig, ParsedConfig, ServerTransport, parse_file, parse_servers,

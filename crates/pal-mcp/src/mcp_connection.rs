@@ -18,6 +18,7 @@ use rmcp::{ClientHandler, RoleClient};
 use tokio::sync::Notify;
 
 use crate::clean_text::clean;
+use crate::mcp_host::{McpHost, open_host_pipe};
 use crate::server_config::ServerTransport;
 use crate::server_process::{ProcessEnvironment, ServerProcess};
 
@@ -27,6 +28,10 @@ const REDIRECTS_MAX: usize = 5;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum bytes of a server's error text.
 const REASON_BYTES_MAX: usize = 1_000;
+
+/// Reason why a server of the type `sdk` cannot start.
+const NO_HOST: &str =
+    "servers of the type `sdk` run inside a program that drives pal through an Agent SDK, and none does";
 
 /// Receives list changes and declines all requests of the server.
 #[derive(Clone, Debug)]
@@ -59,6 +64,9 @@ pub(crate) struct ConnectionSetup<'a> {
     pub(crate) environment: ProcessEnvironment<'a>,
     pub(crate) allows_plain_http: bool,
     pub(crate) listener: ListChangeListener,
+    /// Name of the server.
+    pub(crate) name: &'a str,
+    pub(crate) host: Option<&'a Arc<dyn McpHost>>,
 }
 
 /// A server that answers.
@@ -113,6 +121,17 @@ impl ConnectionSetup<'_> {
                 match tokio::time::timeout_at(until, serving).await {
                     Ok(Ok(service)) => Ok(McpConnection::new(service, None)),
                     Ok(Err(error)) => Err(ConnectError::new(&error, self.hint(), "")),
+                    Err(_) => Err(ConnectError::ForGood(String::from("it did not answer in time"))),
+                }
+            }
+            ServerTransport::Host => {
+                let host = self.host.ok_or_else(|| ConnectError::ForGood(String::from(NO_HOST)))?;
+                let (output, input) = tokio::io::split(open_host_pipe(host, self.name));
+                let transport = AsyncRwTransport::new_client(output, input);
+                let serving = serve_client_with_lifecycle(self.listener.clone(), transport, lifecycle);
+                match tokio::time::timeout_at(until, serving).await {
+                    Ok(Ok(service)) => Ok(McpConnection::new(service, None)),
+                    Ok(Err(error)) => Err(ConnectError::new(&error, None, "")),
                     Err(_) => Err(ConnectError::ForGood(String::from("it did not answer in time"))),
                 }
             }

@@ -2,7 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::mcp_host::McpHost;
 
 /// Settings of all servers.
 #[derive(Clone)]
@@ -23,4 +26,6 @@ pub struct ServerPoolSettings {
     pub documents: bool,
     /// Version that the client reports to servers.
     pub version: String,
+    /// The program that runs servers of the transport [`crate::ServerTransport::Host`].
+    pub host: Option<Arc<dyn McpHost>>,
 }

@@ -50,6 +50,8 @@ pub enum ServerTransport {
         /// Configured as `sse`, the older protocol.
         is_event_stream: bool,
     },
+    /// A server inside the program that drives this one (`sdk`).
+    Host,
 }
 
 impl fmt::Display for ServerTransport {
@@ -60,6 +62,7 @@ impl fmt::Display for ServerTransport {
                 arguments.iter().try_for_each(|argument| write!(formatter, " {argument}"))
             }
             ServerTransport::Http { url, .. } => write!(formatter, "{url}"),
+            ServerTransport::Host => formatter.write_str("in the program that drives pal"),
         }
     }
 }
@@ -67,11 +70,11 @@ impl fmt::Display for ServerTransport {
 /// Hides the values of variables and headers, which often hold keys.
 impl fmt::Debug for ServerTransport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = match self {
-            ServerTransport::Stdio { variables, .. } => variables,
-            ServerTransport::Http { headers, .. } => headers,
+        let names: Vec<&String> = match self {
+            ServerTransport::Stdio { variables, .. } => variables.keys().collect(),
+            ServerTransport::Http { headers, .. } => headers.keys().collect(),
+            ServerTransport::Host => Vec::new(),
         };
-        let names: Vec<&String> = names.keys().collect();
         formatter
             .debug_struct("ServerTransport")
             .field("to", &self.to_string())
@@ -236,12 +239,13 @@ impl ServerParser<'_> {
             (None | Some("stdio"), true, false) => self.program(fields)?,
             (None | Some("http" | "streamable-http"), false, true) => self.address(fields, false)?,
             (Some("sse"), false, true) => self.address(fields, true)?,
+            (Some("sdk"), false, false) => ServerTransport::Host,
             (None, false, false) => return Err(self.error(None, "it has neither a `command` nor a `url`")),
             (Some("stdio"), ..) => return Err(self.error(Some("command"), "it is missing")),
             (Some("http" | "streamable-http" | "sse"), ..) => {
                 return Err(self.error(Some("url"), "it is missing"));
             }
-            (Some(_), ..) => return Err(self.error(Some("type"), "expected `stdio`, `http` or `sse`")),
+            (Some(_), ..) => return Err(self.error(Some("type"), "expected `stdio`, `http`, `sse` or `sdk`")),
         };
         Ok(McpServerConfig {
             name: self.server.to_owned(),

@@ -154,6 +154,8 @@ async fn connect(
         environment: ProcessEnvironment { variables: &settings.variables, directory: &settings.directory },
         allows_plain_http: settings.allows_plain_http,
         listener: ListChangeListener { changed: Arc::clone(changed), version: settings.version.clone() },
+        name: &server.config.name,
+        host: settings.host.as_ref(),
     };
     let connecting = async {
         let connection = setup.connect(limit).await?;

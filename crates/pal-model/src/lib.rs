@@ -60,7 +60,7 @@ pub use keepalive_stats::KeepaliveStats;
 pub use log_entry::{EntryBody, EntryError, EntryKind, LogEntry};
 pub use log_repair::{DamagedRange, LogRepair, RepairLink};
 pub use model_card::{
-    CacheMode, CardLookup, CatalogError, ModelCapabilities, ModelCard, ModelCatalog, PriceTier,
+    CacheMode, CardLookup, CatalogError, FormerPrices, ModelCapabilities, ModelCard, ModelCatalog, PriceTier,
     ThinkingModes, TokenGeneration, TokenPrices, sent_model_name,
 };
 pub use raw_json::{

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use smol_str::SmolStr;
 
-use crate::Usage;
+use crate::{Timestamp, Usage};
 
 /// Limits, prices and capabilities of a model.
 #[derive(Clone, PartialEq, Debug)]
@@ -75,6 +75,14 @@ impl ModelCard {
                 })
             })
             .try_fold(total, |sum, cost| Some(sum + cost?))
+    }
+
+    /// Replaces the prices by those of a time. `former` are the model's former prices, oldest first.
+    pub fn set_prices_at(&mut self, former: &[FormerPrices], at: Timestamp) {
+        if let Some(then) = former.iter().find(|former| at < former.until) {
+            self.prices = Some(then.prices);
+            self.price_tier = then.cliff;
+        }
     }
 
     fn pass_cost(&self, pass: &PassTokens) -> Option<f64> {
@@ -174,6 +182,28 @@ pub struct PriceTier {
     /// Prices above that size.
     #[serde(flatten)]
     pub prices: TokenPrices,
+}
+
+/// Prices that a model had before a date.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+pub struct FormerPrices {
+    /// First day, in UTC, on which these prices no longer apply.
+    #[serde(deserialize_with = "day_start")]
+    pub until: Timestamp,
+    /// Prices before that day.
+    #[serde(flatten)]
+    pub prices: TokenPrices,
+    /// Prices of long prompts before that day.
+    #[serde(default)]
+    pub cliff: Option<PriceTier>,
+}
+
+/// Reads a date such as `2026-08-21` as the start of that day.
+fn day_start<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    let day = SmolStr::deserialize(deserializer)?;
+    format!("{day}T00:00:00Z")
+        .parse()
+        .map_err(|_| serde::de::Error::custom(format!("`{day}` is not a date; write it like \"2026-08-21\"")))
 }
 
 /// Values of `thinking.type` that a model accepts.
@@ -287,10 +317,16 @@ macro_rules! raw_card {
         impl RawCard {
             /// Fills missing fields from `base`.
             fn with_fallback(&self, base: &RawCard) -> RawCard {
-                RawCard {
+                let merged = RawCard {
                     like: None,
                     $($field: self.$field.clone().or_else(|| base.$field.clone()),)*
-                }
+                };
+                // The price history of another card, or of an older table, does not belong to these prices.
+                let former_prices = match self.prices {
+                    Some(_) => self.former_prices.clone(),
+                    None => merged.former_prices.clone(),
+                };
+                RawCard { former_prices, ..merged }
             }
         }
     };
@@ -303,6 +339,7 @@ raw_card! {
     generation: TokenGeneration,
     prices: TokenPrices,
     cliff: PriceTier,
+    former_prices: Vec<FormerPrices>,
     min_cacheable: u64,
     look_back: u64,
     caching: CacheMode,
@@ -380,6 +417,21 @@ impl ModelCatalog {
         found
     }
 
+    /// Finds the card of a model with the prices that it had at a time.
+    pub fn find_at(&self, model: &str, at: Timestamp) -> CardLookup {
+        let mut found = self.find(model);
+        found.card.set_prices_at(&self.former_prices(model), at);
+        found
+    }
+
+    /// Returns the former prices of a model, oldest first.
+    pub fn former_prices(&self, model: &str) -> Vec<FormerPrices> {
+        let alias = self.alias_of(sent_model_name(model));
+        let mut former = alias.and_then(|alias| self.raw_card(alias).former_prices).unwrap_or_default();
+        former.sort_by_key(|prices| prices.until);
+        former
+    }
+
     /// Returns this catalog with the given context window for every model. A smaller window limits the output to an
     /// eighth of it, since providers that reserve output tokens would otherwise leave no room for the prompt.
     pub fn with_window(&self, window: u64) -> ModelCatalog {
@@ -428,6 +480,10 @@ impl ModelCatalog {
     }
 
     fn card(&self, alias: &SmolStr, sent: &str) -> ModelCard {
+        self.raw_card(alias).resolve(sent)
+    }
+
+    fn raw_card(&self, alias: &SmolStr) -> RawCard {
         let mut raw = RawCard::default();
         let mut next = Some(alias);
         // A card may refer to another by `like`; a cycle ends after as many steps as there are cards.
@@ -444,7 +500,7 @@ impl ModelCatalog {
             (None, true) => &self.claude_defaults,
             (None, false) => &self.other_defaults,
         };
-        raw.with_fallback(base).resolve(sent)
+        raw.with_fallback(base)
     }
 }
 
@@ -528,6 +584,45 @@ fn unknown_model_card() -> ModelCard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn prices_follow_the_date_and_the_users_table() {
+        let cards = ModelCatalog::built_in();
+        let day = |day: &str| format!("{day}T12:00:00Z").parse().unwrap();
+        let input = |cards: &ModelCatalog, model: &str, at: &str| {
+            cards.find_at(model, day(at)).card.prices.map(|prices| prices.input)
+        };
+        assert_eq!(input(&cards, "gpt-5.6-sol", "2026-08-20"), Some(5.0));
+        assert_eq!(input(&cards, "gpt-5.6-sol", "2026-08-21"), Some(4.0));
+        assert_eq!(input(&cards, "gpt-5.6", "2026-07-09"), Some(5.0), "an alias of sol");
+        assert_eq!(input(&cards, "gpt-5.6-luna", "2026-07-29"), Some(1.0));
+        assert_eq!(
+            input(&cards, "gpt-6-sol", "2026-07-01"),
+            Some(2.0),
+            "prices of another card's past are not its own"
+        );
+        let tier = cards.find_at("gpt-5.6-sol", day("2026-08-01")).card.price_tier.unwrap();
+        assert_eq!((tier.above, tier.prices.output), (272_000, 45.0));
+        for unpriced in ["gpt-5.3-codex-spark", "gpt-5.5-pro", "gpt-5.2-pro"] {
+            assert_eq!(cards.find(unpriced).card.prices, None, "{unpriced}");
+        }
+        let prices =
+            |input: u32| format!("input = {input}, output = 1, write_5m = 1, write_1h = 1, read = 1");
+        let own =
+            cards.with_overrides(&format!("[models.\"gpt-5.6-sol\"]\nprices = {{ {} }}", prices(7))).unwrap();
+        assert_eq!(input(&own, "gpt-5.6-sol", "2026-08-01"), Some(7.0), "new prices replace the history");
+        let dated = format!(
+            "[models.mine]\nprices = {{ {} }}\nformer_prices = [{{ until = \"2026-02-01\", {} }}, {{ until = \"2026-01-01\", {} }}]",
+            prices(3),
+            prices(2),
+            prices(1)
+        );
+        let own = cards.with_overrides(&dated).unwrap();
+        let of = ["2025-12-31", "2026-01-15", "2026-02-01"].map(|at| input(&own, "mine", at));
+        assert_eq!(of, [Some(1.0), Some(2.0), Some(3.0)]);
+        let wrong = format!("[models.mine]\nformer_prices = [{{ until = \"soon\", {} }}]", prices(1));
+        assert!(cards.with_overrides(&wrong).unwrap_err().to_string().contains("`soon` is not a date"));
+    }
 
     #[test]
     fn built_in_table_is_complete() {

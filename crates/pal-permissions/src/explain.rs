@@ -146,6 +146,6 @@ pub fn explain_access(need: &ToolAccess, context: &PermissionContext<'_>) -> Vec
         ToolAccess::Run(command) => explain_command(command, context),
         ToolAccess::Read(target) => path_marks::marks_of_target(target, false, context),
         ToolAccess::Write(target) => path_marks::marks_of_target(target, true, context),
-        ToolAccess::Fetch(_) | ToolAccess::Use => Vec::new(),
+        ToolAccess::Fetch(_) | ToolAccess::Use | ToolAccess::Named(_) => Vec::new(),
     }
 }

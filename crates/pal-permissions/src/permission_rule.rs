@@ -17,6 +17,9 @@ const READERS: [&str; 5] = ["Read", "Grep", "Glob", "LS", "NotebookRead"];
 /// Tools that change files: a rule for one covers all of them.
 const WRITERS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
 
+/// Tools that use something by its name.
+const NAMERS: [&str; 2] = ["Skill", "Agent"];
+
 /// Permission rule: a tool, or a tool and a pattern for its input.
 ///
 /// ```
@@ -36,6 +39,7 @@ const WRITERS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
 /// | `Read(~/notes/**)`, `Read(/etc/hosts)`, `Read(//etc/hosts)` | files in the home directory; absolute paths |
 /// | `WebFetch(domain:example.com)` | pages of a host; `*.example.com` for its subdomains |
 /// | `mcp__server`, `mcp__server__tool` | all tools of an MCP server; one of them |
+/// | `Skill(review)`, `Agent(scout)`, `Task(scout)` | a skill; a kind of agent |
 #[derive(Clone, Debug)]
 pub struct PermissionRule {
     text: String,
@@ -49,6 +53,8 @@ pub(crate) enum RulePattern {
     Command(CommandPattern),
     Path(Box<PathPattern>),
     Domain(String),
+    /// Name of a skill or a kind of agent; `*` at the end stands for any rest.
+    Name(String),
 }
 
 impl PermissionRule {
@@ -94,6 +100,18 @@ impl PermissionRule {
         let below = tool.strip_prefix(self.tool.as_str());
         let is_server = self.tool.starts_with("mcp__") && !self.tool["mcp__".len()..].contains("__");
         below.is_some_and(|rest| rest.is_empty() || (is_server && rest.starts_with("__")))
+    }
+
+    /// Returns whether it covers a skill or a kind of agent. A strict rule ignores case.
+    pub(crate) fn is_about_name(&self, tool: &str, name: &str, is_strict: bool) -> bool {
+        let Some(RulePattern::Name(pattern)) = &self.pattern else { return false };
+        let fold = |text: &str| if is_strict { text.to_lowercase() } else { text.to_owned() };
+        let (pattern, name) = (fold(pattern), fold(name.trim()));
+        let is_it = match pattern.strip_suffix('*') {
+            Some(start) => name.starts_with(start.strip_suffix(':').unwrap_or(start)),
+            None => name == pattern,
+        };
+        self.tool == tool && is_it
     }
 
     /// Returns whether it covers pages of a host. A strict rule covers all subdomains, too.
@@ -142,6 +160,8 @@ impl FromStr for PermissionRule {
         if tool.is_empty() || !tool.chars().all(is_name) {
             return Err(RuleError::name(text));
         }
+        // Claude Code's older name of the tool that starts agents.
+        let tool = if tool == "Task" { "Agent" } else { tool };
         let pattern = inside.map(|inside| pattern(text, tool, inside)).transpose()?.flatten();
         Ok(PermissionRule { text: String::from(text), tool: String::from(tool), pattern })
     }
@@ -161,6 +181,12 @@ fn pattern(text: &str, tool: &str, inside: &str) -> Result<Option<RulePattern>, 
     if READERS.contains(&tool) || WRITERS.contains(&tool) {
         return PathPattern::parse(text, inside.trim())
             .map(|pattern| Some(RulePattern::Path(Box::new(pattern))));
+    }
+    if NAMERS.contains(&tool) {
+        return match inside.trim() {
+            "*" => Ok(None),
+            name => Ok(Some(RulePattern::Name(name.to_owned()))),
+        };
     }
     if tool != "WebFetch" {
         return Err(RuleError::takes_none(text, tool));

@@ -115,6 +115,20 @@ impl RuleEvaluator<'_> {
             ToolAccess::Run(command) => self.run(command),
             ToolAccess::Fetch(address) => self.fetch(address),
             ToolAccess::Use => self.use_tool(),
+            ToolAccess::Named(name) => self.use_named(name),
+        }
+    }
+
+    /// Applies deny and ask rules with a name; a rule without one is about the whole tool.
+    fn use_named(&self, name: &str) -> Verdict {
+        let is_meant = |placed: &&SourcedRule| placed.rule.is_about_name(self.tool, name, true);
+        if let Some(placed) = self.rules.deny.iter().find(is_meant) {
+            return deny_by_rule(placed);
+        }
+        let is_answered = self.rules.session_rules().any(|rule| rule.is_about_name(self.tool, name, false));
+        match self.rules.ask.iter().find(is_meant) {
+            Some(placed) if !is_answered => ask_by_rule(placed, format!("{}({name})", self.tool)),
+            _ => Verdict::Allow,
         }
     }
 

@@ -29,9 +29,20 @@ pub struct RuleSet {
     /// Rules that deny in every mode.
     pub deny: Vec<SourcedRule>,
     session: Vec<PermissionRule>,
+    prompt: Vec<PermissionRule>,
 }
 
 impl RuleSet {
+    /// Adds an allow rule until [`RuleSet::end_prompt`]: a command of the user brings it along.
+    pub fn allow_for_prompt(&mut self, rule: PermissionRule) {
+        self.prompt.push(rule);
+    }
+
+    /// Removes the rules of [`RuleSet::allow_for_prompt`].
+    pub fn end_prompt(&mut self) {
+        self.prompt.clear();
+    }
+
     /// Adds a rule until the session ends, after the user confirmed it. It beats ask rules but not deny
     /// rules.
     pub fn allow_for_session(&mut self, rule: PermissionRule) {
@@ -62,7 +73,7 @@ impl RuleSet {
 
     /// Allow rules, those of this session first.
     pub(crate) fn allow_rules(&self) -> impl Iterator<Item = &PermissionRule> {
-        self.session.iter().chain(self.allow.iter().map(|placed| &placed.rule))
+        self.session.iter().chain(&self.prompt).chain(self.allow.iter().map(|placed| &placed.rule))
     }
 
     /// Session rules, which beat ask rules.

@@ -15,6 +15,8 @@ pub enum ToolAccess {
     Fetch(String),
     /// Access described only by the tool's name, such as an MCP tool call.
     Use,
+    /// Use of something that has a name: a skill, or a kind of agent. Allowed unless a rule says otherwise.
+    Named(String),
 }
 
 /// File or folder as named and as resolved.

@@ -214,7 +214,7 @@ fn directory_of(file: &Path) -> Option<PathBuf> {
     match rules_folder(file) {
         Some(folder) => folder.parent()?.parent().map(Path::to_owned),
         None if file.ends_with(".claude/CLAUDE.md") => file.parent()?.parent().map(Path::to_owned),
-        None if ["CLAUDE.md", "AGENTS.md", "CLAUDE.local.md"].iter().any(is_named) => {
+        None if ["CLAUDE.md", "AGENTS.md", "GEMINI.md", "CLAUDE.local.md"].iter().any(is_named) => {
             file.parent().map(Path::to_owned)
         }
         None => None,

@@ -3,7 +3,7 @@
 //! From general to specific: the machine's administrator, the user, the project from its root down to the working directory, added
 //! directories. In each directory of the project: `CLAUDE.md`, `AGENTS.md`, `.claude/CLAUDE.md`, the rules in `.claude/rules` and
 //! `.pal/rules` with all folders below them, by name, and `CLAUDE.local.md`. In the folders of the administrator and the user:
-//! `CLAUDE.md`, `AGENTS.md`, `rules` and `.claude/rules`.
+//! `CLAUDE.md`, `AGENTS.md`, `rules` and `.claude/rules`. `GEMINI.md` counts where a directory has neither of the first two.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -235,13 +235,19 @@ fn visit_folder(
         InstructionScope::Managed => "the machine's policy",
         _ => "the user's own, for all projects",
     };
-    for name in ["CLAUDE.md", "AGENTS.md"] {
+    for name in ["CLAUDE.md", "AGENTS.md"].into_iter().chain(gemini_file(folder)) {
         walk.visit(&InstructionCandidate::new(folder.join(name), scope, reason), findings);
     }
     let base = walk.project.root.clone();
     for rules in ["rules", ".claude/rules"] {
         visit_rules(walk, &folder.join(rules), scope, &base, findings);
     }
+}
+
+/// The file of Gemini CLI, if a directory has no other: most repositories repeat the same text under several names.
+fn gemini_file(directory: &Path) -> Option<&'static str> {
+    let has = |name: &str| directory.join(name).is_file();
+    (has("GEMINI.md") && !has("CLAUDE.md") && !has("AGENTS.md")).then_some("GEMINI.md")
 }
 
 /// A directory of the project, or one that was added.
@@ -256,7 +262,7 @@ fn visit_directory(
         (_, Some(_)) => "a file below its directory was touched",
         _ => "of the project",
     };
-    for name in ["CLAUDE.md", "AGENTS.md", ".claude/CLAUDE.md"] {
+    for name in ["CLAUDE.md", "AGENTS.md", ".claude/CLAUDE.md"].into_iter().chain(gemini_file(directory)) {
         walk.visit(&InstructionCandidate::new(directory.join(name), scope, reason), findings);
     }
     for rules in [".claude/rules", ".pal/rules"] {

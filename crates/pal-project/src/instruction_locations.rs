@@ -73,7 +73,16 @@ pub fn managed_folders() -> Vec<PathBuf> {
     folders.map(PathBuf::from).to_vec()
 }
 
-/// The folders in which a user leaves instructions for all projects: `~/.claude`, then our own home folder.
+/// The folders in which a user leaves instructions for all projects: `~/.claude`, then our own home folder. If neither has
+/// instructions, the first folder of another agent that has.
 pub fn user_folders(home: &Path, pal_home: &Path) -> Vec<PathBuf> {
-    vec![home.join(".claude"), pal_home.to_owned()]
+    let mut folders = vec![home.join(".claude"), pal_home.to_owned()];
+    let has = |folder: &PathBuf| {
+        ["CLAUDE.md", "AGENTS.md", "GEMINI.md"].iter().any(|name| folder.join(name).is_file())
+    };
+    if !folders.iter().any(has) {
+        let others = [".codex", ".config/opencode", ".gemini"].map(|folder| home.join(folder));
+        folders.extend(others.into_iter().find(has));
+    }
+    folders
 }

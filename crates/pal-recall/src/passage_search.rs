@@ -65,6 +65,8 @@ pub struct RecallResults {
     pub passages: Vec<PassageHit>,
     /// No passage contains all words; these contain some of them, or words with these prefixes.
     pub is_partial: bool,
+    /// Misspelt words of the query with the indexed terms that were searched for instead.
+    pub corrections: Vec<(String, String)>,
 }
 
 impl RecallResults {
@@ -77,6 +79,8 @@ impl RecallResults {
             *self = more;
         } else if self.is_partial == more.is_partial {
             self.passages.extend(more.passages);
+            let new = more.corrections.into_iter().filter(|pair| !self.corrections.contains(pair));
+            self.corrections.extend(new.collect::<Vec<_>>());
         }
         sort(&mut self.passages);
         self.passages.truncate(most);
@@ -167,6 +171,14 @@ pub(crate) fn search_index(
     if !strict.is_empty() {
         return Ok(looking.best(strict, false));
     }
+    if let Some(CorrectedQuery { query, corrections }) = correct_spelling(index, wanted.query)? {
+        let wanted = RecallQuery { query: &query, ..*wanted };
+        let mut corrected = PassageSearch::new(index, sessions, &wanted);
+        let places = corrected.places(&corrected.hits(MatchMode::All)?, true);
+        if !places.is_empty() {
+            return Ok(RecallResults { corrections, ..corrected.best(places, true) });
+        }
+    }
     // Without the quoted phrases, text with all words comes first.
     let mut hits = looking.hits(MatchMode::Any)?;
     if hits.is_empty() {
@@ -174,6 +186,34 @@ pub(crate) fn search_index(
     }
     let places = looking.places(&hits, false);
     Ok(looking.best(places, true))
+}
+
+/// A query with misspelt words replaced.
+struct CorrectedQuery {
+    query: String,
+    /// Words with the terms that replace them.
+    corrections: Vec<(String, String)>,
+}
+
+/// Replaces the words of a query that no text has by the nearest terms that texts have; none if there are none, or if the
+/// query quotes a phrase, which must stand in the text as it is.
+fn correct_spelling(index: &SearchIndex, query: &str) -> Result<Option<CorrectedQuery>, SearchError> {
+    if query.contains('"') {
+        return Ok(None);
+    }
+    let mut corrections = Vec::new();
+    let mut words = Vec::new();
+    for word in query.split_whitespace() {
+        let plain = word.trim_matches(|letter: char| !letter.is_alphanumeric());
+        match index.nearest_term(plain)? {
+            Some(term) => {
+                corrections.push((plain.to_owned(), term.clone()));
+                words.push(term);
+            }
+            None => words.push(word.to_owned()),
+        }
+    }
+    Ok((!corrections.is_empty()).then(|| CorrectedQuery { query: words.join(" "), corrections }))
 }
 
 /// Position of a document, parsed from its key.
@@ -357,7 +397,7 @@ impl<'a> PassageSearch<'a> {
                 place.passage.line = usize::try_from(place.line).unwrap_or(usize::MAX);
             }
         }
-        RecallResults { passages: places, is_partial }
+        RecallResults { passages: places, is_partial, corrections: Vec::new() }
     }
 }
 

@@ -131,7 +131,7 @@ impl BreakPage<'_> {
         } else {
             format!(" of {}", sanitize(row.source.as_str()))
         };
-        let cost = what.cost.map_or(String::from("price unknown"), format_usd);
+        let cost = what.cost.map_or(String::from("price not known"), format_usd);
         writeln!(out)?;
         let place = self.style.bold(&format!("request {}{whom}", row.number));
         writeln!(out, "{place}  {when}  {} tokens, {cost}", group_digits(what.tokens))?;

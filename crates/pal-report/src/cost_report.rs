@@ -77,10 +77,17 @@ impl CostPage<'_> {
         let all = &self.ledger.all;
         let requests = count_noun(all.requests as usize, "request");
         match all.known_cost() {
+            Some(cost) if all.simulated == all.requests => {
+                format!("{} simulated for {requests}, nothing spent", format_usd(cost))
+            }
+            Some(cost) if all.simulated > 0 => {
+                let simulated = group_digits(all.simulated);
+                format!("{} for {requests}, {simulated} of them simulated", format_usd(cost))
+            }
             Some(cost) => format!("{} for {requests}", format_usd(cost)),
             None if all.requests == 0 => String::from("no requests"),
             None if all.requests == all.unreported => format!("{requests}; usage not reported"),
-            None => format!("{requests}; price unknown"),
+            None => format!("{requests}; price not known"),
         }
     }
 
@@ -108,7 +115,10 @@ impl CostPage<'_> {
         }
         if all.estimated > 0 {
             let requests = count_noun(all.estimated as usize, "request");
-            writeln!(out, "  output tokens of {requests} are estimated: the transcript has placeholders")?;
+            writeln!(
+                out,
+                "  output tokens of {requests} are estimated: the transcript has only a placeholder for them"
+            )?;
         }
         if all.simulated > 0 {
             let requests = count_noun(all.simulated as usize, "request");
@@ -187,12 +197,19 @@ impl CostPage<'_> {
         }
         if all.unpriced > 0 {
             let text = format!(
-                "{} to models without prices: add them to models.toml",
-                count_noun(all.unpriced as usize, "request")
+                "{} to models whose price is not known ({}): add prices to models.toml",
+                count_noun(all.unpriced as usize, "request"),
+                self.unpriced_models().join(", ")
             );
             self.labelled("unknown", &text, out)?;
         }
         Ok(())
+    }
+
+    /// Models whose price is not known.
+    fn unpriced_models(&self) -> Vec<String> {
+        let models = self.ledger.by_model.iter().filter(|(_, totals)| totals.unpriced > 0);
+        models.map(|(model, _)| sanitize(&undated(model))).collect()
     }
 
     /// Tokens that decisions removed from the context.

@@ -1,6 +1,9 @@
 //! A session written down for people or programs: as Markdown, as one page of HTML, or as JSON.
 
+mod html_calls;
 mod html_export;
+mod html_markdown;
+mod html_text;
 mod json_export;
 mod markdown_export;
 mod secret_masking;

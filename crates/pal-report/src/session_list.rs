@@ -47,13 +47,14 @@ impl SessionSummary {
         let mut facts = Vec::new();
         if digest.spent.responses > 0 {
             let more = if digest.unpriced > 0 { " and more" } else { "" };
-            let cost = digest.cost().map(|cost| format!("{}{more}", format_usd(cost)));
+            let estimated = if digest.estimated > 0 { ", output partly estimated" } else { "" };
+            let cost = digest.cost().map(|cost| format!("{}{more}{estimated}", format_usd(cost)));
             let simulated = format!("{} simulated", format_usd(digest.simulated_cost));
             match cost {
                 Some(cost) if digest.simulated > 0 => facts.push(format!("{cost} and {simulated}")),
                 Some(cost) => facts.push(cost),
                 None if digest.simulated > 0 => facts.push(simulated),
-                None => facts.push(String::from("price unknown")),
+                None => facts.push(String::from("price not known")),
             }
             facts.push(format!("{} tokens", format_count(digest.tokens())));
         }
@@ -78,7 +79,7 @@ impl SessionSummary {
                 "cache_read_input_tokens": spent.cache_read_input_tokens, "output_tokens": spent.output_tokens,
             },
             "cost_usd": digest.cost(), "simulated_cost_usd": (digest.simulated > 0).then_some(digest.simulated_cost),
-            "unpriced_responses": digest.unpriced, "model": digest.model,
+            "unpriced_responses": digest.unpriced, "estimated_responses": digest.estimated, "model": digest.model,
             "cwd": digest.session.as_ref().and_then(|session| session.cwd.clone()),
             "program": digest.session.as_ref().map(|session| session.program.clone()),
             "foreign_id": digest.session.as_ref().and_then(|session| session.foreign_id.clone()),

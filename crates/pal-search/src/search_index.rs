@@ -44,6 +44,11 @@ pub struct SearchHit {
     pub score: f64,
 }
 
+/// Shortest word that is corrected.
+const CORRECTED_CHARS_MIN: usize = 4;
+/// Longest ending that the stemmer cuts off a word.
+const ENDING_CHARS_MAX: usize = 4;
+
 /// Parameters of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchQuery<'a> {
@@ -193,6 +198,47 @@ impl SearchIndex {
         })
     }
 
+    /// Finds the indexed term nearest to a misspelt word: the most frequent one at the smallest distance, with the same
+    /// first letter. None if the word itself is indexed, or nothing is near.
+    pub fn nearest_term(&self, word: &str) -> Result<Option<String>, SearchError> {
+        let word = word.to_lowercase();
+        let length = word.chars().count();
+        let Some(first) = word.chars().next().filter(|first| first.is_alphabetic()) else { return Ok(None) };
+        let mode = MatchMode::Prefixes;
+        let known = SearchQuery { query: &word, mode, key_prefix: "", weights: &[], limit: 1 };
+        if length < CORRECTED_CHARS_MIN || !self.find(&known)?.is_empty() {
+            return Ok(None);
+        }
+        self.connection.execute_batch(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'text', 'row')",
+        )?;
+        let distance_max = if length < 6 { 1 } else { 2 };
+        let mut statement = self.connection.prepare_cached(
+            "SELECT term, doc FROM temp.vocabulary WHERE term >= ?1 AND term < ?2 AND length(term) BETWEEN ?3 AND ?4",
+        )?;
+        let end = char::from_u32(first as u32 + 1).unwrap_or(char::MAX);
+        // Terms are stems, which may be shorter than the word.
+        let lengths = (
+            length.saturating_sub(distance_max + ENDING_CHARS_MAX).max(3) as i64,
+            (length + distance_max) as i64,
+        );
+        let rows = statement
+            .query_map(params![first.to_string(), end.to_string(), lengths.0, lengths.1], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+            })?;
+        let mut best: Option<(usize, i64, String)> = None;
+        for row in rows {
+            let (term, documents) = row?;
+            let distance = stem_distance(&word, &term);
+            let is_better =
+                best.as_ref().is_none_or(|(least, most, _)| (distance, -documents) < (*least, -most));
+            if distance <= distance_max && is_better {
+                best = Some((distance, documents, term));
+            }
+        }
+        Ok(best.map(|(_, _, term)| term))
+    }
+
     /// Finds the documents that match a query, best first.
     pub fn find(&self, wanted: &SearchQuery<'_>) -> Result<Vec<SearchHit>, SearchError> {
         let Some(query) = query(wanted.query, wanted.mode) else { return Ok(Vec::new()) };
@@ -274,6 +320,40 @@ impl IndexTransaction<'_> {
     }
 }
 
+/// Distance between a word and a stem. The stemmer turns a last `y` into `i` and cuts endings off; cutting one off the word
+/// counts as an edit.
+fn stem_distance(word: &str, stem: &str) -> usize {
+    let (letters, mut stem): (Vec<char>, Vec<char>) = (word.chars().collect(), stem.chars().collect());
+    if let Some(last) = stem.last_mut().filter(|last| **last == 'i') {
+        *last = 'y';
+    }
+    let cut = letters.len().saturating_sub(ENDING_CHARS_MAX).max(CORRECTED_CHARS_MIN);
+    (cut..=letters.len())
+        .map(|end| edit_distance(&letters[..end], &stem) + usize::from(end < letters.len()))
+        .min()
+        .unwrap_or(usize::MAX)
+}
+
+/// Number of letters to insert, delete, replace or swap with their neighbor.
+fn edit_distance(one: &[char], other: &[char]) -> usize {
+    let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];
+    for (at, row) in rows.iter_mut().enumerate() {
+        row[0] = at;
+    }
+    rows[0] = (0..=other.len()).collect();
+    for (i, a) in one.iter().enumerate() {
+        for (j, b) in other.iter().enumerate() {
+            let replaced = rows[i][j] + usize::from(a != b);
+            let mut least = replaced.min(rows[i][j + 1] + 1).min(rows[i + 1][j] + 1);
+            if i > 0 && j > 0 && *a == other[j - 1] && one[i - 1] == *b {
+                least = least.min(rows[i - 1][j - 1] + 1);
+            }
+            rows[i + 1][j + 1] = least;
+        }
+    }
+    rows[one.len()][other.len()]
+}
+
 const FORGET_TEXT: &str = "DELETE FROM text WHERE rowid = (SELECT id FROM document WHERE key = ?1)";
 
 fn columns(fields: usize) -> String {
@@ -318,6 +398,27 @@ mod tests {
         index.remove(&["a", "nobody"]).unwrap();
         assert_eq!(keys(&index, "printer comments"), ["b"]);
         assert_eq!(index.stamps().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn misspelt_words_are_near_an_indexed_term() {
+        let mut index = SearchIndex::in_memory(1).unwrap();
+        put(&mut index, "a", "the retry policy of the migration and its connections");
+        put(&mut index, "b", "retry again, retired ones aside");
+        for (word, expected) in [
+            ("retyr", Some("retri")),
+            ("polciy", Some("polici")),
+            ("migraton", Some("migrat")),
+            ("conections", Some("connect")),
+            ("retry", None),
+            ("migrations", None),
+            ("xyzzy", None),
+            ("the", None),
+            ("12345", None),
+            ("", None),
+        ] {
+            assert_eq!(index.nearest_term(word).unwrap().as_deref(), expected, "{word}");
+        }
     }
 
     #[test]

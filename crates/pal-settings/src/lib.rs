@@ -22,6 +22,7 @@ mod kill_switches;
 mod learned_factors;
 mod learned_windows;
 mod mcp_settings;
+mod other_agents;
 mod refreshed_cards;
 mod resolve;
 mod rule_check;
@@ -29,8 +30,10 @@ mod setting_keys;
 mod setting_kind;
 mod setting_values;
 mod settings;
+mod settings_edit;
 mod settings_file;
 mod sources;
+mod stored_keys;
 mod telemetry_settings;
 mod text_file;
 mod trust;
@@ -47,10 +50,16 @@ pub use resolve::SettingEntry;
 pub use setting_keys::{DEFAULT_MODEL, FormerNames, SETTING_KEYS, SettingKey};
 pub use setting_kind::SettingKind;
 pub use settings::{
-    BedrockSettings, EstimatorSetting, GitSettings, InstructionSettings, MemorySettings, NoteSettings,
-    NoteWriter, OutputLimits, PermissionSettings, PolicySetting, ProviderEndpoints, ProviderSecrets,
-    ResponseLimits, SandboxSetting, SandboxSettings, Settings, SpendingLimits, VertexSettings,
+    BedrockSettings, EstimatorSetting, GitSettings, ImportedSettings, InstructionSettings, MemorySettings,
+    NoteSettings, NoteWriter, OutputLimits, PermissionSettings, PolicySetting, ProviderEndpoints,
+    ProviderSecrets, ResponseLimits, SandboxSetting, SandboxSettings, SessionRetention, Settings,
+    SpendingLimits, TerminalSettings, VertexSettings,
 };
+pub use settings_edit::{SettingsEdit, SettingsEditError, default_settings_text};
 pub use sources::{FlagSetting, ResolvedSetting, SettingOrigin, SettingsInput, SettingsSource};
+pub use stored_keys::{KEYS_FILE, store_key};
 pub use telemetry_settings::{LogSettings, TelemetrySettings};
-pub use trust::{ProjectTrust, TRUSTED_FILES, TrustRequirement, record_trust};
+pub use trust::{
+    ProjectTrust, TRUSTED_FILES, TrustRequirement, files_to_trust, is_trust_declined, record_declined_trust,
+    record_trust,
+};

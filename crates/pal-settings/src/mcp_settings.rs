@@ -6,14 +6,16 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::setting_values::SettingValues;
-use crate::sources::{ResolvedSetting, SettingsInput, SettingsSource};
-use crate::trust::{ProjectTrust, notice, trust_of};
+use crate::sources::{ResolvedSetting, SettingsSource};
+use crate::trust::{ProjectTrust, notice};
 
 /// MCP servers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct McpSettings {
     /// Servers by name from each source, in increasing precedence, in the shape of `.mcp.json`.
     pub said: Vec<ResolvedSetting<Value>>,
+    /// Names of servers that are not started.
+    pub disabled: Vec<String>,
     /// Timeout for the start of a server.
     pub start_limit: Duration,
     /// Timeout for a call.
@@ -27,6 +29,7 @@ impl McpSettings {
         let seconds = |name| Duration::from_secs(values.count(name).unwrap_or(60));
         McpSettings {
             said: said.cloned().collect(),
+            disabled: values.texts("mcp_disabled"),
             start_limit: seconds("mcp_start_timeout_s"),
             call_limit: seconds("mcp_call_timeout_s"),
         }
@@ -40,18 +43,13 @@ pub struct ProjectSettings {
     pub top: Option<PathBuf>,
     /// True if the project's own files may run commands.
     pub is_trusted: bool,
-    trust: ProjectTrust,
+    pub(crate) trust: ProjectTrust,
 }
 
 impl ProjectSettings {
-    pub(crate) fn new(sources: &SettingsInput, values: &SettingValues<'_>) -> ProjectSettings {
-        let trusted = values.paths("trusted");
-        let home = sources.home.as_deref();
-        let must_be_listed =
-            values.origin("trusted").is_some_and(|origin| origin.place == SettingsSource::Managed);
-        let of_project = |project: &PathBuf| trust_of(project, &trusted, must_be_listed, home);
-        let trust = sources.project.as_ref().map_or(ProjectTrust::No, of_project);
-        ProjectSettings { top: sources.project.clone(), is_trusted: trust == ProjectTrust::Yes, trust }
+    /// Trust in the project, with the files that changed since.
+    pub fn trust(&self) -> &ProjectTrust {
+        &self.trust
     }
 
     /// Notice that parts of a project's file are ignored until the project is trusted.

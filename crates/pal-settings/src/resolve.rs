@@ -7,9 +7,13 @@ use serde_json::Value;
 
 use crate::error::SettingsError;
 use crate::kill_switches::KillSwitch;
+use crate::other_agents::{
+    ClaudeConfig, TakenSettings, is_claude_form, parse_claude_settings, read_claude_settings,
+    read_codex_config, read_gemini_settings, read_opencode_config,
+};
 use crate::setting_keys::{SETTING_KEYS, SettingKey};
 use crate::setting_kind::SettingKind;
-use crate::settings_file::{SettingValue, check_value, parse_inline, read_settings_file, renamed};
+use crate::settings_file::{SettingValue, check_value, parse_text, read_inline, read_settings_file, renamed};
 use crate::sources::{ResolvedSetting, SettingOrigin, SettingsInput, SettingsSource, absolute};
 use crate::trust::{ProjectTrust, notice, trust_of};
 
@@ -58,50 +62,256 @@ fn merge_values(first: Value, second: Value) -> Value {
     }
 }
 
-/// Resolves all settings; also returns warnings about what was ignored or renamed.
-pub(crate) fn resolve(sources: &SettingsInput) -> Result<(Vec<SettingEntry>, Vec<String>), SettingsError> {
-    let mut notices = Vec::new();
-    let mut entries: Vec<SettingEntry> =
-        SETTING_KEYS.iter().map(|key| SettingEntry { key, parts: vec![default_of(key)] }).collect();
+/// All settings, with what the user is told about them.
+pub(crate) struct Resolution {
+    pub(crate) entries: Vec<SettingEntry>,
+    /// Warnings about what was ignored or renamed.
+    pub(crate) warnings: Vec<String>,
+    /// Notices about parts of other agents' files that have no effect, one for each file.
+    pub(crate) unused: Vec<String>,
+    /// Files of other agents that were read.
+    pub(crate) imported: Vec<PathBuf>,
+    /// The user's trust in the project.
+    pub(crate) trust: ProjectTrust,
+}
+
+impl Resolution {
+    fn new() -> Resolution {
+        let entry = |key| SettingEntry { key, parts: vec![default_of(key)] };
+        Resolution {
+            entries: SETTING_KEYS.iter().map(entry).collect(),
+            warnings: Vec::new(),
+            unused: Vec::new(),
+            imported: Vec::new(),
+            trust: ProjectTrust::No,
+        }
+    }
+
+    fn apply(&mut self, settings: impl IntoIterator<Item = SettingValue>) {
+        for setting in settings {
+            apply_value(&mut self.entries, setting, &mut self.warnings);
+        }
+    }
+
+    /// Reports on a file of another agent and returns its settings.
+    fn take(&mut self, path: &Path, taken: TakenSettings) -> Vec<SettingValue> {
+        self.unused.extend(taken.notice(&path.display().to_string()));
+        self.warnings.extend(taken.warnings);
+        if path.is_file() {
+            self.imported.push(path.to_owned());
+        }
+        taken.values
+    }
+
+    /// Applies the settings of a project's file as far as the user trusts the project.
+    fn apply_project(&mut self, project: &Path, settings: Vec<SettingValue>) {
+        let is_own = |setting: &SettingValue| !["trusted", "import_settings"].contains(&setting.key.name);
+        let settings = if self.trust == ProjectTrust::Yes {
+            settings.into_iter().filter(is_own).collect()
+        } else {
+            let trust = self.trust.clone();
+            drop_untrusted(settings, &self.entries, (project, &trust), &mut self.warnings)
+        };
+        self.apply(settings);
+    }
+
+    /// Removes values of a setting that do not come from the administrator.
+    fn keep_managed(&mut self, name: &str) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.key.name == name) {
+            entry.parts.retain(|part| part.origin.place == SettingsSource::Managed);
+            if entry.parts.is_empty() {
+                entry.parts.push(default_of(entry.key));
+            }
+        }
+    }
+}
+
+/// Resolves all settings.
+pub(crate) fn resolve(sources: &SettingsInput) -> Result<Resolution, SettingsError> {
+    let mut resolution = Resolution::new();
     let managed = sources
         .managed
         .as_deref()
         .map_or(Ok(Vec::new()), |path| read_settings_file(SettingsSource::Managed, path))?;
+    let is_read =
+        |source: SettingsSource| sources.sources.as_ref().is_none_or(|listed| listed.contains(&source));
     let user_file = sources.home.as_ref().map(|home| home.join("settings.toml"));
+    let user_file = user_file.filter(|_| is_read(SettingsSource::User));
     let user =
         user_file.as_deref().map_or(Ok(Vec::new()), |path| read_settings_file(SettingsSource::User, path))?;
-    let given = sources.given.as_deref().map_or(Ok(Vec::new()), parse_inline)?;
-    let trusted: Vec<PathBuf> = trusted_folders([&user, &given, &managed], sources);
-    for setting in user {
-        apply_value(&mut entries, setting, &mut notices);
+    let given = given_values(sources, &mut resolution)?;
+    let agents = imported_agents([&user, &given, &managed], sources);
+    let claude = if agents.claude { ClaudeFiles::find(sources) } else { ClaudeFiles::default() };
+    let (claude_config, trouble) = claude.config.as_deref().map(ClaudeConfig::read).unwrap_or_default();
+    resolution.unused.extend(trouble);
+    if is_read(SettingsSource::User) {
+        for (path, taken) in agents.other_files(sources) {
+            let values = resolution.take(&path, taken);
+            resolution.apply(values);
+        }
+        let project = sources.project.as_deref();
+        if let Some(path) = &claude.user {
+            let taken = read_claude_settings(SettingsSource::User, path, project)?;
+            let values = resolution.take(path, taken);
+            resolution.apply(values);
+        }
+        if let Some(path) = &claude.config {
+            let values = resolution.take(path, claude_config.user_settings());
+            resolution.apply(values);
+        }
     }
+    let mut trusted: Vec<PathBuf> = trusted_folders([&user, &given, &managed], sources);
+    resolution.apply(user);
     if let Some(project) = &sources.project {
         let must_be_listed = managed.iter().any(|setting| setting.key.name == "trusted");
-        let trust = trust_of(project, &trusted, must_be_listed, sources.home.as_deref());
-        for (place, name) in
-            [(SettingsSource::Project, "settings.toml"), (SettingsSource::Local, "settings.local.toml")]
-        {
-            let settings = read_settings_file(place, &project.join(".pal").join(name))?;
-            let settings = if trust == ProjectTrust::Yes {
-                settings.into_iter().filter(|setting| setting.key.name != "trusted").collect()
-            } else {
-                drop_untrusted(settings, &entries, (project, &trust), &mut notices)
-            };
-            for setting in settings {
-                apply_value(&mut entries, setting, &mut notices);
+        if !must_be_listed {
+            trusted.extend(claude_config.trusted_projects());
+        }
+        resolution.trust = trust_of(project, &trusted, must_be_listed, sources.home.as_deref());
+        for (place, ours, theirs) in [
+            (SettingsSource::Project, "settings.toml", "settings.json"),
+            (SettingsSource::Local, "settings.local.toml", "settings.local.json"),
+        ] {
+            if !is_read(place) {
+                continue;
             }
+            let path = project.join(".claude").join(theirs);
+            // In the home directory the project's file is the user's.
+            if agents.claude && claude.user.as_ref() != Some(&path) {
+                let taken = read_claude_settings(place, &path, Some(project))?;
+                let values = resolution.take(&path, taken);
+                resolution.apply_project(project, values);
+            }
+            let settings = read_settings_file(place, &project.join(".pal").join(ours))?;
+            resolution.apply_project(project, settings);
+        }
+        if is_read(SettingsSource::Local) {
+            resolution.apply(claude_config.project_settings(project).values);
         }
     }
     if let Some(allowed) = &sources.allowed {
-        for setting in read_settings_file(SettingsSource::Allowed, allowed)? {
-            apply_value(&mut entries, setting, &mut notices);
+        resolution.apply(read_settings_file(SettingsSource::Allowed, allowed)?);
+    }
+    resolution.apply(given);
+    let variables = variable_values(sources, &mut resolution.warnings);
+    resolution.apply(variables);
+    resolution.apply(flag_values(sources)?);
+    for path in claude.managed {
+        let taken = read_claude_settings(SettingsSource::Managed, &path, sources.project.as_deref())?;
+        let (hooks_only, rules_only) = (taken.is_only_source_of_hooks, taken.is_only_source_of_rules);
+        let values = resolution.take(&path, taken);
+        resolution.apply(values);
+        if hooks_only {
+            resolution.keep_managed("hooks");
+        }
+        if rules_only {
+            resolution.keep_managed("permissions.allow");
         }
     }
-    let near = given.into_iter().chain(variable_values(sources, &mut notices)).chain(flag_values(sources)?);
-    for value in near.chain(managed) {
-        apply_value(&mut entries, value, &mut notices);
+    resolution.apply(managed);
+    Ok(resolution)
+}
+
+/// Settings of `--settings`, in our form or in Claude Code's.
+fn given_values(
+    sources: &SettingsInput,
+    resolution: &mut Resolution,
+) -> Result<Vec<SettingValue>, SettingsError> {
+    let Some(given) = &sources.given else { return Ok(Vec::new()) };
+    let (text, origin) = read_inline(given)?;
+    if !is_claude_form(&text) {
+        return parse_text(&text, &origin);
     }
-    Ok((entries, notices))
+    let taken = parse_claude_settings(&text, &origin, sources.project.as_deref())?;
+    // The user has just written it, so what is not used is said every time.
+    resolution.warnings.extend(taken.notice(&origin.to_string()));
+    resolution.warnings.extend(taken.warnings);
+    Ok(taken.values)
+}
+
+/// Files of Claude Code.
+#[derive(Default)]
+struct ClaudeFiles {
+    user: Option<PathBuf>,
+    config: Option<PathBuf>,
+    managed: Vec<PathBuf>,
+}
+
+impl ClaudeFiles {
+    fn find(sources: &SettingsInput) -> ClaudeFiles {
+        let moved = sources.variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+        let home = sources.user_home();
+        let folder = moved.clone().or_else(|| home.as_ref().map(|home| home.join(".claude")));
+        let config = moved.or(home).map(|folder| folder.join(".claude.json"));
+        let managed = sources.claude_managed.as_ref().map_or(Vec::new(), |folder| {
+            let dropped =
+                std::fs::read_dir(folder.join("managed-settings.d")).into_iter().flatten().flatten();
+            let mut dropped: Vec<PathBuf> = dropped.map(|entry| entry.path()).collect();
+            dropped.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+            dropped.sort();
+            let main = folder.join("managed-settings.json");
+            std::iter::once(main).chain(dropped).filter(|path| path.is_file()).collect()
+        });
+        ClaudeFiles { user: folder.map(|folder| folder.join("settings.json")), config, managed }
+    }
+}
+
+/// Agents whose files are read.
+struct ImportedAgents {
+    claude: bool,
+    codex: bool,
+    gemini: bool,
+    opencode: bool,
+}
+
+impl ImportedAgents {
+    /// Files of the agents other than Claude Code.
+    fn other_files(&self, sources: &SettingsInput) -> Vec<(PathBuf, TakenSettings)> {
+        let Some(home) = sources.user_home() else { return Vec::new() };
+        let folder = |variable: &str, below: &str| {
+            sources.variable(variable).map_or_else(|| home.join(below), PathBuf::from)
+        };
+        let mut files = Vec::new();
+        if self.opencode {
+            let path = folder("XDG_CONFIG_HOME", ".config").join("opencode/opencode.json");
+            files.push((path.clone(), read_opencode_config(&path)));
+        }
+        if self.gemini {
+            let path = home.join(".gemini/settings.json");
+            files.push((path.clone(), read_gemini_settings(&path)));
+        }
+        if self.codex {
+            let path = folder("CODEX_HOME", ".codex").join("config.toml");
+            files.push((path.clone(), read_codex_config(&path, &sources.variables)));
+        }
+        files
+    }
+}
+
+/// Agents of `import_settings`, from the nearest source that may name them.
+fn imported_agents(places: [&Vec<SettingValue>; 3], sources: &SettingsInput) -> ImportedAgents {
+    let key = SettingKey::find("import_settings");
+    let variable = key.and_then(|key| key.variables.iter().find_map(|name| sources.variable(name)));
+    let of_variable = variable.zip(key).and_then(|(text, key)| key.kind.read(text).ok());
+    let of_place = |place: &&Vec<SettingValue>| {
+        Some(place.iter().find(|setting| setting.key.name == "import_settings")?.value.clone())
+    };
+    let [user, given, managed] = places;
+    let listed = [managed]
+        .iter()
+        .find_map(of_place)
+        .or(of_variable)
+        .or_else(|| [given, user].iter().find_map(of_place));
+    let reads = |name: &str| match &listed {
+        Some(listed) => listed.as_array().is_some_and(|items| items.iter().any(|item| item == name)),
+        None => true,
+    };
+    ImportedAgents {
+        claude: reads("claude-code"),
+        codex: reads("codex"),
+        gemini: reads("gemini"),
+        opencode: reads("opencode"),
+    }
 }
 
 fn default_of(key: &'static SettingKey) -> ResolvedSetting<Value> {
@@ -169,11 +379,26 @@ fn variable_values(sources: &SettingsInput, notices: &mut Vec<String>) -> Vec<Se
         let value = if key.current_value(&former).is_some() { Ok(former) } else { key.kind.read(text) };
         match value {
             Ok(value) => found.push(SettingValue::new(key, value, origin)),
+            // A request to the provider's own address instead would give it the key of a gateway.
+            Err(_) if key.name.ends_with(".base_url") => {
+                found.push(SettingValue::new(key, Value::from(text.trim()), origin));
+            }
             Err(expected) => notices.push(format!("{name}={text} is ignored: expected {expected}")),
         }
     }
+    found.extend(cloud_provider(sources));
     found.extend(switch_values(sources, notices));
     found
+}
+
+/// The provider that variables of Claude Code choose.
+fn cloud_provider(sources: &SettingsInput) -> Option<SettingValue> {
+    let chosen = [("CLAUDE_CODE_USE_BEDROCK", "bedrock"), ("CLAUDE_CODE_USE_VERTEX", "vertex")];
+    let is_on =
+        |name: &str| sources.variable(name).is_some_and(|value| !matches!(value.trim(), "0" | "false"));
+    let (name, provider) = chosen.into_iter().find(|(name, _)| is_on(name))?;
+    let key = SettingKey::find("provider").filter(|_| sources.variable("PAL_PROVIDER").is_none())?;
+    Some(SettingValue::new(key, Value::from(provider), SettingOrigin::new(SettingsSource::Environment, name)))
 }
 
 /// Kill switches of `PAL_DISABLE_<NAME>` variables.

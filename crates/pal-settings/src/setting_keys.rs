@@ -93,16 +93,22 @@ pub const DEFAULT_MODEL: &str = "claude-opus-5-5";
 // Strict to permissive, cheap to expensive: a project may only move towards the start of these lists.
 const MODES: &[&str] = &["plan", "default", "accept-edits", "bypass"];
 const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
+// Agents whose settings files can be read.
+const AGENTS: &[&str] = &["claude-code", "codex", "gemini", "opencode"];
+const PROVIDERS: &[&str] = &["anthropic", "bedrock", "vertex", "openai", "chat", "sim"];
 const CACHE_TTLS: &[&str] = &["5m", "1h"];
+const THEMES: &[&str] = &["terminal", "dark", "light", "dark-daltonized", "light-daltonized"];
+const EDITOR_MODES: &[&str] = &["normal", "vim"];
 // Conditions for condensing a format.
 const CONDENSE_MODES: &[&str] = &["always", "pressure", "never"];
 
 /// All settings, in the order in which users read them.
 #[rustfmt::skip]
 pub const SETTING_KEYS: &[SettingKey] = &[
-    key("model", SettingKind::Text, "null", TrustRequirement::Needed, "Model for the conversation; unset: the built-in default").with_variables(&["PAL_MODEL"]),
+    key("model", SettingKind::Text, "null", TrustRequirement::Needed, "Model for the conversation, or opus, sonnet, haiku or best for the newest of a family; unset: the built-in default").with_variables(&["PAL_MODEL", "ANTHROPIC_MODEL"]),
+    key("provider", SettingKind::OneOf(PROVIDERS), "null", TrustRequirement::Needed, "Provider of the model; unset: the one that offers it").with_variables(&["PAL_PROVIDER"]),
     key("effort", SettingKind::OneOf(EFFORTS), "null", TrustRequirement::UnlessStricter(EFFORTS), "Reasoning effort; unset: the model's own default").with_variables(&["PAL_EFFORT"]),
-    key("small_model", SettingKind::Text, "null", TrustRequirement::Needed, "Model for small background questions; unset: the provider's cheapest").with_variables(&["PAL_SMALL_MODEL"]),
+    key("small_model", SettingKind::Text, "null", TrustRequirement::Needed, "Model for small background questions; unset: the provider's cheapest").with_variables(&["PAL_SMALL_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL"]),
     key("max_output_tokens", SettingKind::Integer { from: 1 }, "8000", TrustRequirement::UnlessLower, "Maximum tokens of one response").with_variables(&["PAL_MAX_OUTPUT_TOKENS"]),
     key("max_retries", SettingKind::Integer { from: 0 }, "8", TrustRequirement::UnlessLower, "Maximum retries of a request that failed before its response began").with_variables(&["PAL_MAX_RETRIES"]),
     key("task_budget_tokens", SettingKind::Integer { from: 1 }, "null", TrustRequirement::UnlessLower, "Token budget of a session that the model sees counting down, where the provider supports it; unset: none").with_variables(&["PAL_TASK_BUDGET_TOKENS"]),
@@ -111,8 +117,10 @@ pub const SETTING_KEYS: &[SettingKey] = &[
     key("anthropic.api_key", SettingKind::Secret, "null", TrustRequirement::Needed, "API key for Claude; environment only").with_variables(&["ANTHROPIC_API_KEY"]),
     key("anthropic.auth_token", SettingKind::Secret, "null", TrustRequirement::Needed, "Bearer token instead of the API key; environment only").with_variables(&["ANTHROPIC_AUTH_TOKEN"]),
     key("anthropic.base_url", SettingKind::Url, "null", TrustRequirement::Needed, "Base URL for Claude; unset: the provider's own").with_variables(&["ANTHROPIC_BASE_URL"]),
+    key("api_key_helper", SettingKind::Text, "null", TrustRequirement::Needed, "Shell command that prints the API key for Claude; used if neither a variable nor `pal login` gives one"),
     key("openai.api_key", SettingKind::Secret, "null", TrustRequirement::Needed, "API key for GPT; environment only").with_variables(&["OPENAI_API_KEY"]),
     key("openai.base_url", SettingKind::Url, "null", TrustRequirement::Needed, "Base URL for GPT or a compatible server; unset: the provider's own").with_variables(&["OPENAI_BASE_URL"]),
+    key("openai.key_variable", SettingKind::Text, "null", TrustRequirement::Needed, "Environment variable with the key for `openai.base_url`, instead of OPENAI_API_KEY"),
     key("bedrock.region", SettingKind::Text, "null", TrustRequirement::Needed, "AWS region of Amazon Bedrock, for --provider bedrock").with_variables(&["AWS_REGION", "AWS_DEFAULT_REGION"]),
     key("bedrock.profile", SettingKind::Text, "\"default\"", TrustRequirement::Needed, "Profile in ~/.aws/credentials, used if AWS_ACCESS_KEY_ID is not set").with_variables(&["AWS_PROFILE"]),
     key("bedrock.base_url", SettingKind::Url, "null", TrustRequirement::Needed, "Base URL of Bedrock; unset: that of the region").with_variables(&["ANTHROPIC_BEDROCK_BASE_URL"]),
@@ -136,11 +144,16 @@ pub const SETTING_KEYS: &[SettingKey] = &[
     key("proactive", SettingKind::Bool, "false", TrustRequirement::Needed, "Work on without asking: the agent decides open questions itself and reports what it assumed").with_variables(&["PAL_PROACTIVE"]),
     key("prompt_suggestions", SettingKind::Bool, "false", TrustRequirement::UnlessOff, "Suggest the next prompt after each turn in the terminal; a request that reads the conversation from the cache").with_variables(&["PAL_PROMPT_SUGGESTIONS"]),
 
+    key("theme", SettingKind::OneOf(THEMES), "\"terminal\"", TrustRequirement::Free, "Colors of the terminal: those of your terminal's palette, or fixed ones for a dark or light background").with_variables(&["PAL_THEME"]),
+    key("editor_mode", SettingKind::OneOf(EDITOR_MODES), "\"normal\"", TrustRequirement::Needed, "Keys of the prompt editor: normal, or those of vi").with_variables(&["PAL_EDITOR_MODE"]),
+    key("status_line", SettingKind::Text, "null", TrustRequirement::Needed, "Command whose output is shown above the status line; it reads a JSON object (docs/terminal.md)").with_variables(&["PAL_STATUS_LINE"]),
+
     key("permissions.mode", SettingKind::OneOf(MODES), "\"default\"", TrustRequirement::UnlessStricter(MODES), "Permission mode: which tool calls run without asking").with_variables(&["PAL_PERMISSION_MODE"]),
     key("permissions.allow", SettingKind::Rules, "[]", TrustRequirement::Needed, "Tool calls that run without asking").accumulating(),
     key("permissions.ask", SettingKind::Rules, "[]", TrustRequirement::Free, "Tool calls that ask in every mode").accumulating(),
     key("permissions.deny", SettingKind::Rules, "[]", TrustRequirement::Free, "Tool calls that are refused").accumulating(),
-    key("permissions.directories", SettingKind::Paths, "[]", TrustRequirement::Needed, "Directories outside the project that sessions may work in"),
+    key("permissions.directories", SettingKind::Paths, "[]", TrustRequirement::Needed, "Directories outside the project that sessions may work in").accumulating(),
+    key("permissions.allow_bypass", SettingKind::Bool, "true", TrustRequirement::UnlessOff, "Allow the mode bypass"),
     key("trusted", SettingKind::Paths, "[]", TrustRequirement::Needed, "Projects whose own settings may run commands and grant permissions"),
     key("sandbox", SettingKind::OneOf(&["auto", "on", "off"]), "\"auto\"", TrustRequirement::UnlessOneOf(&["on"]), "Sandbox for shell commands. auto: read-only for commands that no rule and no user allowed, and for all commands in bypass mode; on: allowed commands too; off: never, and read-only commands ask").with_variables(&["PAL_SANDBOX"]),
     key("sandbox_network", SettingKind::Bool, "false", TrustRequirement::UnlessOff, "Allow network access in the sandbox of bypass mode and of `sandbox = \"on\"`, web pages included").with_variables(&["PAL_SANDBOX_NETWORK"]),
@@ -148,8 +161,10 @@ pub const SETTING_KEYS: &[SettingKey] = &[
     key("web_private_addresses", SettingKind::Bool, "false", TrustRequirement::UnlessOff, "Allow fetching pages from this machine and its local network").with_variables(&["PAL_WEB_PRIVATE_ADDRESSES"]),
     key("deferred_tools", SettingKind::Texts, "[]", TrustRequirement::Free, "Tools that the model finds by search instead of having them in its list"),
     key("secret_variables", SettingKind::Texts, "[]", TrustRequirement::Needed, "Environment variables hidden from commands, besides those that look like secrets; `!NAME` shows one"),
+    key("env", SettingKind::Variables, "{}", TrustRequirement::Needed, "Environment variables for pal itself and everything that it starts").accumulating(),
     key("hooks", SettingKind::Hooks, "{}", TrustRequirement::Needed, "Commands that run at session events (docs/hooks.md)").accumulating(),
     key("mcp_servers", SettingKind::Servers, "{}", TrustRequirement::Needed, "MCP servers by name, besides those of .mcp.json (docs/mcp.md)").accumulating(),
+    key("mcp_disabled", SettingKind::Texts, "[]", TrustRequirement::Free, "MCP servers that are not started, by name").accumulating(),
     key("mcp_start_timeout_s", SettingKind::Integer { from: 1 }, "30", TrustRequirement::UnlessLower, "Timeout for the start of an MCP server, in seconds").formerly("mcp_start_limit_s", &[]),
     key("mcp_call_timeout_s", SettingKind::Integer { from: 1 }, "60", TrustRequirement::UnlessLower, "Timeout for a call of an MCP tool, in seconds").formerly("mcp_call_limit_s", &[]),
 
@@ -226,6 +241,8 @@ pub const SETTING_KEYS: &[SettingKey] = &[
     key("max_response_mb", SettingKind::Integer { from: 1 }, "32", TrustRequirement::Needed, "Maximum size of a response in megabytes; three times that on the wire").with_variables(&["PAL_MAX_RESPONSE_MB"]).formerly("max_answer_mb", &["PAL_MAX_ANSWER_MB"]),
     key("max_command_output_mb", SettingKind::Integer { from: 1 }, "256", TrustRequirement::UnlessLower, "Maximum output of one command on disk, in megabytes; a background command that prints more is ended").with_variables(&["PAL_MAX_COMMAND_OUTPUT_MB"]),
     key("max_outputs_mb", SettingKind::Integer { from: 1 }, "2048", TrustRequirement::UnlessLower, "Maximum size of all spilled results and command outputs, in megabytes; the oldest are removed (`pal gc`)").with_variables(&["PAL_MAX_OUTPUTS_MB"]),
+    key("keep_sessions_days", SettingKind::Integer { from: 0 }, "0", TrustRequirement::Needed, "Days without activity after which `pal gc` moves a session to the trash; 0 keeps all").with_variables(&["PAL_KEEP_SESSIONS_DAYS"]),
+    key("keep_trash_days", SettingKind::Integer { from: 0 }, "30", TrustRequirement::Needed, "Days after which `pal gc` deletes a session in the trash for good").with_variables(&["PAL_KEEP_TRASH_DAYS"]),
     key("editor", SettingKind::Text, "null", TrustRequirement::Needed, "Editor for summaries, memories and prompts").with_variables(&["VISUAL", "EDITOR"]),
     key("telemetry.enabled", SettingKind::Bool, "false", TrustRequirement::UnlessOff, "Export OpenTelemetry spans and metrics").with_variables(&["PAL_TELEMETRY"]),
     key("telemetry.endpoint", SettingKind::Url, "null", TrustRequirement::Needed, "OTLP/HTTP endpoint; unset: OTEL_EXPORTER_OTLP_ENDPOINT, else http://localhost:4318").with_variables(&["PAL_TELEMETRY_ENDPOINT"]),
@@ -235,5 +252,6 @@ pub const SETTING_KEYS: &[SettingKey] = &[
     key("log", SettingKind::Text, "null", TrustRequirement::Free, "Log level of the program: error, warn, info, debug or trace, for all modules or by module (docs/telemetry.md)").with_variables(&["PAL_LOG"]),
     key("log_file", SettingKind::Text, "null", TrustRequirement::Needed, "File that log lines are appended to; unset: standard error").with_variables(&["PAL_LOG_FILE"]),
     key("clock_offset_s", SettingKind::Integer { from: 0 }, "0", TrustRequirement::Needed, "Seconds added to the agent's clock, to try out what happens after a pause").with_variables(&["PAL_CLOCK_OFFSET_S"]).formerly("clock_ahead_s", &["PAL_CLOCK_AHEAD_S"]),
+    key("import_settings", SettingKind::SomeOf(AGENTS), "null", TrustRequirement::Needed, "Other agents whose settings are used, too (docs/setup.md); unset: all of them. Not in a project").with_variables(&["PAL_IMPORT_SETTINGS"]),
     key("disabled", SettingKind::Subsystems, "[]", TrustRequirement::Needed, "Subsystems to switch off; each also has a PAL_DISABLE_NAME variable and a line in flags.toml").accumulating(),
 ];

@@ -27,6 +27,10 @@ pub enum SettingKind {
     Text,
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// A list of these words.
+    SomeOf(&'static [&'static str]),
+    /// Environment variables by name; values are never shown.
+    Variables,
     /// An HTTP or HTTPS URL.
     Url,
     /// A list of strings.
@@ -63,6 +67,8 @@ impl SettingKind {
             SettingKind::Integers => "a table of integers of at least 1, by name".into(),
             SettingKind::Text => "a string".into(),
             SettingKind::OneOf(words) => format!("one of {}", words.join(", ")),
+            SettingKind::SomeOf(words) => format!("a list of {}", words.join(", ")),
+            SettingKind::Variables => "a table of strings by variable name".into(),
             SettingKind::Url => "a URL that starts with http:// or https://".into(),
             SettingKind::Texts => "a list of strings".into(),
             SettingKind::Path => "a path that starts with / or ~/".into(),
@@ -100,6 +106,10 @@ impl SettingKind {
             }),
             SettingKind::Text => value.as_str().is_some_and(|text| !text.trim().is_empty()),
             SettingKind::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
+            SettingKind::SomeOf(words) => all_texts(value, |word| words.contains(&word)),
+            SettingKind::Variables => value.as_object().is_some_and(|named| {
+                named.iter().all(|(name, value)| is_variable_name(name) && value.is_string())
+            }),
             SettingKind::Url => value.as_str().is_some_and(is_url),
             SettingKind::Texts => all_texts(value, |text| !text.is_empty()),
             SettingKind::Path => value.as_str().is_some_and(is_absolute),
@@ -120,7 +130,7 @@ impl SettingKind {
     }
 
     /// Parses the text of an environment variable.
-    pub(crate) fn read(self, text: &str) -> Result<Value, String> {
+    pub fn read(self, text: &str) -> Result<Value, String> {
         let text = text.trim();
         let value = match self {
             SettingKind::Bool => match text.to_ascii_lowercase().as_str() {
@@ -143,12 +153,18 @@ impl SettingKind {
             | SettingKind::OneOf(_)
             | SettingKind::Url
             | SettingKind::Secret => Value::from(text),
-            SettingKind::Texts | SettingKind::Paths | SettingKind::Rules | SettingKind::Subsystems => {
+            SettingKind::Texts
+            | SettingKind::Paths
+            | SettingKind::Rules
+            | SettingKind::Subsystems
+            | SettingKind::SomeOf(_) => {
                 text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
             }
-            SettingKind::Integers | SettingKind::Thresholds | SettingKind::Hooks | SettingKind::Servers => {
-                serde_json::from_str(text).unwrap_or(Value::Null)
-            }
+            SettingKind::Integers
+            | SettingKind::Thresholds
+            | SettingKind::Hooks
+            | SettingKind::Servers
+            | SettingKind::Variables => serde_json::from_str(text).unwrap_or(Value::Null),
         };
         self.check(&value).map(|()| value)
     }
@@ -156,7 +172,7 @@ impl SettingKind {
     /// Description of a valid value, with the nearest known word.
     fn expectation_for(self, value: &Value) -> String {
         let words: Vec<&str> = match self {
-            SettingKind::OneOf(words) => words.to_vec(),
+            SettingKind::OneOf(words) | SettingKind::SomeOf(words) => words.to_vec(),
             SettingKind::Subsystems => KillSwitch::ALL.iter().map(|switch| switch.name()).collect(),
             _ => return self.expectation(),
         };
@@ -173,6 +189,10 @@ impl SettingKind {
 
 fn all_texts(value: &Value, fits: impl Fn(&str) -> bool) -> bool {
     value.as_array().is_some_and(|items| items.iter().all(|item| item.as_str().is_some_and(&fits)))
+}
+
+fn is_variable_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
 }
 
 fn is_url(text: &str) -> bool {

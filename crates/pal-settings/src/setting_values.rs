@@ -62,6 +62,13 @@ impl SettingValues<'_> {
         items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
     }
 
+    /// Texts of a table, by name.
+    pub(crate) fn texts_by_name(&self, name: &str) -> BTreeMap<String, String> {
+        let value = self.value(name);
+        let named = value.as_object().into_iter().flatten();
+        named.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+    }
+
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         absolute(&self.text(name)?, self.home)
     }

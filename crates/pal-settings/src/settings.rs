@@ -12,10 +12,12 @@ use smol_str::SmolStr;
 use crate::error::SettingsError;
 use crate::kill_switches::{KillSwitch, KillSwitches};
 use crate::mcp_settings::{McpSettings, ProjectSettings};
-use crate::resolve::{SettingEntry, resolve};
+use crate::resolve::{Resolution, SettingEntry, resolve};
 use crate::setting_values::{SettingValues, threshold};
 use crate::sources::{ResolvedSetting, SettingsInput, SettingsSource};
+use crate::stored_keys::StoredKeys;
 use crate::telemetry_settings::{LogSettings, TelemetrySettings};
+use crate::trust::ProjectTrust;
 
 /// All settings, resolved.
 #[derive(Clone)]
@@ -58,6 +60,12 @@ pub struct Settings {
     pub endpoints: ProviderEndpoints,
     /// Keys of providers.
     pub secrets: ProviderSecrets,
+    /// The provider of the model, if one is chosen.
+    pub provider: Option<SmolStr>,
+    /// Environment variables for this program and everything that it starts.
+    pub variables: BTreeMap<String, String>,
+    /// Files of other agents that were read.
+    pub imported: ImportedSettings,
     /// Permission mode and rules.
     pub permissions: PermissionSettings,
     /// The fence around shell commands.
@@ -86,6 +94,8 @@ pub struct Settings {
     pub instructions: InstructionSettings,
     /// Git queries at session start.
     pub git: GitSettings,
+    /// Look and keys of the terminal.
+    pub terminal: TerminalSettings,
     /// The user's editor.
     pub editor: Option<String>,
     /// Figures for a collector.
@@ -96,6 +106,8 @@ pub struct Settings {
     pub idle_timeout: Duration,
     /// Limits on outputs that are kept on disk.
     pub output_limits: OutputLimits,
+    /// Days for which sessions are kept.
+    pub retention: SessionRetention,
     /// Limits on the provider's answers besides that.
     pub response_limits: ResponseLimits,
     /// Offset of the agent's clock.
@@ -175,6 +187,10 @@ pub struct VertexSettings {
 pub struct ProviderSecrets {
     /// The key for Claude.
     pub anthropic_api_key: Option<SecretString>,
+    /// The key for Claude that `pal login` stored; a variable goes before it.
+    pub stored_anthropic_key: Option<SecretString>,
+    /// A command that prints the key for Claude.
+    pub api_key_helper: Option<String>,
     /// A bearer token in its place.
     pub anthropic_auth_token: Option<SecretString>,
     /// The key for GPT.
@@ -204,6 +220,17 @@ pub struct PermissionSettings {
     pub deny: Vec<ResolvedSetting<String>>,
     /// Directories besides the project that sessions may work in.
     pub directories: Vec<PathBuf>,
+    /// Source that forbids the mode bypass, if any.
+    pub bypass_forbidden_by: Option<String>,
+}
+
+/// Settings files of other agents.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ImportedSettings {
+    /// Files that were read.
+    pub files: Vec<PathBuf>,
+    /// Notices about parts without effect here, one for each file.
+    pub unused: Vec<String>,
 }
 
 /// The fence around shell commands.
@@ -262,6 +289,26 @@ pub struct PromptSettings {
     pub is_proactive: bool,
     /// Suggests the next prompt after each turn.
     pub suggests: bool,
+}
+
+/// Days for which removed and inactive sessions are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SessionRetention {
+    /// Days without activity after which a session is moved to the trash; none to keep all.
+    pub inactive_days: Option<u64>,
+    /// Days after which a session in the trash is deleted.
+    pub trash_days: u64,
+}
+
+/// Look and keys of the terminal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TerminalSettings {
+    /// Name of the theme.
+    pub theme: String,
+    /// Keys of vi in the prompt editor.
+    pub has_vi_keys: bool,
+    /// Command of the status line.
+    pub status_line: Option<String>,
 }
 
 /// Limits on spilled results and outputs of commands on disk.
@@ -358,13 +405,19 @@ pub struct GitSettings {
 impl Settings {
     /// Reads all places.
     pub fn read(sources: SettingsInput) -> Result<Settings, SettingsError> {
-        let (entries, mut warnings) = resolve(&sources)?;
+        let Resolution { mut entries, mut warnings, unused, imported, trust } = resolve(&sources)?;
+        let stored = sources.home.as_deref().map(StoredKeys::read).transpose()?.unwrap_or_default();
+        stored.show_in(&mut entries, sources.home.as_deref());
         let user_home = sources.user_home();
         let values = SettingValues { entries: &entries, home: user_home.as_deref() };
         let (window, thresholds) = windows(&values);
         let switches = KillSwitches::new(values.items("disabled"), sources.home.as_deref());
-        let hooks = hooks(&values, &mut warnings);
+        let mut imported = ImportedSettings { files: imported, unused };
+        let hooks = hooks(&values, &mut warnings, &mut imported);
         let secret = |name: &str| sources.variable(name).map(|text| SecretString::from(text.trim()));
+        // The key of another server must not go to OpenAI, nor the other way round.
+        let openai_variable = values.text("openai.key_variable");
+        let openai_key = secret(openai_variable.as_deref().unwrap_or("OPENAI_API_KEY"));
         // Other programs read these as well: what is wrong with one must not matter before it is used.
         let common = |name: &str| {
             sources.variable(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
@@ -379,6 +432,7 @@ impl Settings {
             notes: notes(&values),
             background_tokens_daily: values.count("background_tokens_daily").unwrap_or(0),
             prompt: prompt(&values),
+            terminal: terminal(&values),
             memory: MemorySettings {
                 extracts: values.is_on("extraction"),
                 min_tokens: values.count("extraction_tokens").unwrap_or_default(),
@@ -419,8 +473,10 @@ impl Settings {
             },
             secrets: ProviderSecrets {
                 anthropic_api_key: secret("ANTHROPIC_API_KEY"),
+                stored_anthropic_key: stored.anthropic,
+                api_key_helper: values.text("api_key_helper"),
                 anthropic_auth_token: secret("ANTHROPIC_AUTH_TOKEN"),
-                openai_api_key: secret("OPENAI_API_KEY"),
+                openai_api_key: openai_key.or(stored.openai.filter(|_| openai_variable.is_none())),
                 aws_access_key_id: secret("AWS_ACCESS_KEY_ID"),
                 aws_secret_access_key: secret("AWS_SECRET_ACCESS_KEY"),
                 aws_session_token: secret("AWS_SESSION_TOKEN"),
@@ -435,7 +491,14 @@ impl Settings {
             secret_variables: values.texts("secret_variables"),
             hooks,
             mcp: McpSettings::new(&values),
-            project: ProjectSettings::new(&sources, &values),
+            project: ProjectSettings {
+                top: sources.project.clone(),
+                is_trusted: trust == ProjectTrust::Yes,
+                trust,
+            },
+            imported,
+            variables: values.texts_by_name("env"),
+            provider: values.text("provider").map(SmolStr::from),
             spending: spending(&values),
             estimator: match values.text("estimator").as_deref() {
                 Some("classic") => EstimatorSetting::Classic,
@@ -468,6 +531,10 @@ impl Settings {
             },
             idle_timeout: Duration::from_secs(values.count("idle_timeout_s").unwrap_or(90)),
             response_limits: response_limits(&values),
+            retention: SessionRetention {
+                inactive_days: values.count("keep_sessions_days").filter(|days| *days > 0),
+                trash_days: values.count("keep_trash_days").unwrap_or(30),
+            },
             output_limits: OutputLimits {
                 command_bytes_max: values
                     .count("max_command_output_mb")
@@ -548,6 +615,8 @@ fn permissions(values: &SettingValues<'_>) -> PermissionSettings {
         ask: values.items("permissions.ask"),
         deny: values.items("permissions.deny"),
         directories: values.paths("permissions.directories"),
+        bypass_forbidden_by: (!values.is_on("permissions.allow_bypass"))
+            .then(|| values.origin("permissions.allow_bypass").map(ToString::to_string).unwrap_or_default()),
     }
 }
 
@@ -587,6 +656,14 @@ fn prompt(values: &SettingValues<'_>) -> PromptSettings {
     }
 }
 
+fn terminal(values: &SettingValues<'_>) -> TerminalSettings {
+    TerminalSettings {
+        theme: values.text("theme").unwrap_or_default(),
+        has_vi_keys: values.text("editor_mode").as_deref() == Some("vim"),
+        status_line: values.text("status_line").filter(|command| !command.trim().is_empty()),
+    }
+}
+
 fn response_limits(values: &SettingValues<'_>) -> ResponseLimits {
     let seconds = |name: &str, default| Duration::from_secs(values.count(name).unwrap_or(default));
     let megabytes = usize::try_from(values.count("max_response_mb").unwrap_or(32)).unwrap_or(usize::MAX);
@@ -601,20 +678,23 @@ fn response_limits(values: &SettingValues<'_>) -> ResponseLimits {
     }
 }
 
-/// Hooks of each source. Unsupported ones are reported.
+/// Hooks of each source. Unsupported ones are reported: those of other agents once, our own at every start.
 fn hooks(
     values: &SettingValues<'_>,
     warnings: &mut Vec<String>,
+    imported: &mut ImportedSettings,
 ) -> Vec<ResolvedSetting<pal_hooks::HookConfig>> {
     let mut hooks = Vec::new();
     for part in values.parts("hooks").iter().filter(|part| part.origin.place != SettingsSource::Default) {
-        match pal_hooks::HookConfig::parse(&part.value) {
-            Ok(config) => {
-                warnings.extend(config.notices.iter().map(|notice| format!("{}: {notice}", part.origin)));
-                hooks.push(ResolvedSetting { value: config, origin: part.origin.clone() });
-            }
-            Err(wanted) => warnings.push(format!("{}: hooks want {wanted}", part.origin)),
+        // Our own files are checked before; hooks of another agent that are not understood stand guard.
+        let config = pal_hooks::HookConfig::parse(&part.value);
+        let config = config.unwrap_or_else(|_| pal_hooks::HookConfig::parse_guarded(&part.value));
+        let notices = config.notices.iter().map(|notice| format!("{}: {notice}", part.origin));
+        match imported.files.iter().any(|file| file.as_os_str() == part.origin.source.as_str()) {
+            true => imported.unused.extend(notices),
+            false => warnings.extend(notices),
         }
+        hooks.push(ResolvedSetting { value: config, origin: part.origin.clone() });
     }
     hooks
 }

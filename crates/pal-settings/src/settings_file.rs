@@ -81,21 +81,23 @@ pub(crate) fn read_settings_file(
     }
 }
 
-/// Settings of `--settings`: the path of a file, or TOML or JSON.
-pub(crate) fn parse_inline(given: &str) -> Result<Vec<SettingValue>, SettingsError> {
+/// Text of `--settings`, which is a path, TOML or JSON, with its origin.
+pub(crate) fn read_inline(given: &str) -> Result<(String, SettingOrigin), SettingsError> {
     let is_json = given.trim_start().starts_with('{');
     if !is_json && Path::new(given).is_file() {
-        return read_settings_file(SettingsSource::Given, Path::new(given));
+        let text = text_of(Path::new(given))
+            .map_err(|error| SettingsError::Unreadable { path: given.into(), error })?;
+        return Ok((text, SettingOrigin::new(SettingsSource::Given, given)));
     }
     if !is_json && !given.contains('=') && !given.trim().is_empty() {
         return Err(SettingsError::NotSettings { text: given.to_owned() });
     }
-    parse_text(given, &SettingOrigin::new(SettingsSource::Given, "--settings"))
+    Ok((given.to_owned(), SettingOrigin::new(SettingsSource::Given, "--settings")))
 }
 
 /// Settings of a text: JSON if it starts with `{`, else TOML.
-fn parse_text(text: &str, origin: &SettingOrigin) -> Result<Vec<SettingValue>, SettingsError> {
-    let tree = if text.trim_start().starts_with('{') { json(text) } else { toml(text) };
+pub(crate) fn parse_text(text: &str, origin: &SettingOrigin) -> Result<Vec<SettingValue>, SettingsError> {
+    let tree = if text.trim_start().starts_with('{') { parse_json(text) } else { parse_toml(text) };
     let tree = tree.map_err(|message| SettingsError::Syntax { origin: origin.clone(), message })?;
     let mut found = Vec::new();
     tree.collect("", &tree.values, origin, &mut found)?;
@@ -124,9 +126,9 @@ fn truncate_value(value: &Value) -> String {
 }
 
 /// Values of a settings file, and the line of each name.
-struct SettingsTree {
-    values: Map<String, Value>,
-    lines: BTreeMap<String, usize>,
+pub(crate) struct SettingsTree {
+    pub(crate) values: Map<String, Value>,
+    pub(crate) lines: BTreeMap<String, usize>,
 }
 
 impl SettingsTree {
@@ -175,7 +177,8 @@ fn suggestion_for(name: &str) -> String {
     did_you_mean(name, &known)
 }
 
-fn json(text: &str) -> Result<SettingsTree, String> {
+/// Parses JSON, with the lines of names that occur once.
+pub(crate) fn parse_json(text: &str) -> Result<SettingsTree, String> {
     let values: Map<String, Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut lines = BTreeMap::new();
     record_lines(text, "", &values, &mut lines);
@@ -196,7 +199,8 @@ fn record_lines(text: &str, above: &str, table: &Map<String, Value>, lines: &mut
     }
 }
 
-fn toml(text: &str) -> Result<SettingsTree, String> {
+/// Parses TOML, with the lines of all names.
+pub(crate) fn parse_toml(text: &str) -> Result<SettingsTree, String> {
     let table = DeTable::parse(text).map_err(|error| error.to_string().trim_end().to_owned())?;
     let mut lines = BTreeMap::new();
     let values = table_value(text, "", table.get_ref(), &mut lines)?;

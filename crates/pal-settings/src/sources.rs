@@ -122,6 +122,10 @@ pub struct SettingsInput {
     pub flags: Vec<FlagSetting>,
     /// Model cards; the built-in ones if none.
     pub cards: Option<ModelCatalog>,
+    /// Directory of the administrator's settings for Claude Code.
+    pub claude_managed: Option<PathBuf>,
+    /// Sources among user, project and local whose files are read; all if none.
+    pub sources: Option<Vec<SettingsSource>>,
 }
 
 impl SettingsInput {

@@ -9,12 +9,17 @@ const BYTES_MAX: u64 = 1 << 20;
 
 /// Reads a text file up to a limit: a file of a repository may be a link to an endless device.
 pub(crate) fn text_of(path: &Path) -> Result<String> {
+    text_up_to(path, BYTES_MAX)
+}
+
+/// Reads a text file up to another limit.
+pub(crate) fn text_up_to(path: &Path, bytes_max: u64) -> Result<String> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "this is no regular file"));
     }
     let mut text = String::new();
-    std::fs::File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > BYTES_MAX {
+    std::fs::File::open(path)?.take(bytes_max + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > bytes_max {
         return Err(Error::new(ErrorKind::FileTooLarge, "it is too large for settings"));
     }
     Ok(text)

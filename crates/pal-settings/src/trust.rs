@@ -49,7 +49,13 @@ impl TrustRequirement {
 }
 
 /// Files of a project that can run commands or widen permissions. Trust is bound to their content, not to their path.
-pub const TRUSTED_FILES: [&str; 3] = [".pal/settings.toml", ".pal/settings.local.toml", ".mcp.json"];
+pub const TRUSTED_FILES: [&str; 5] = [
+    ".pal/settings.toml",
+    ".pal/settings.local.toml",
+    ".mcp.json",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+];
 
 /// File in the home directory that records trusted content.
 const RECORD: &str = "trust.json";
@@ -110,10 +116,38 @@ pub fn record_trust(home: &Path, project: &Path) -> std::io::Result<()> {
     std::fs::rename(new, home.join(RECORD))
 }
 
+/// File in the home directory that records content that the user did not want to trust.
+const DECLINED: &str = "declined.json";
+
+/// Returns whether the user has declined to trust the current content of a project's files.
+pub fn is_trust_declined(home: &Path, project: &Path) -> bool {
+    let project = real(project);
+    let declined = read_record_file(home, DECLINED).remove(&project.display().to_string());
+    declined.is_some_and(|declined| declined == fingerprints(&project))
+}
+
+/// Records that the user does not want to trust the current content of a project's files.
+pub fn record_declined_trust(home: &Path, project: &Path) -> std::io::Result<()> {
+    let mut record = read_record_file(home, DECLINED);
+    let project = real(project);
+    record.insert(project.display().to_string(), fingerprints(&project));
+    let text = serde_json::to_string_pretty(&record).map_err(std::io::Error::other)?;
+    crate::text_file::replace_text(&home.join(DECLINED), &text)
+}
+
+/// Names of a project's files that trust is about.
+pub fn files_to_trust(project: &Path) -> Vec<String> {
+    fingerprints(&real(project)).into_keys().collect()
+}
+
 type Fingerprints = BTreeMap<String, String>;
 
 fn read_record(home: &Path) -> BTreeMap<String, Fingerprints> {
-    let text = std::fs::read_to_string(home.join(RECORD)).unwrap_or_default();
+    read_record_file(home, RECORD)
+}
+
+fn read_record_file(home: &Path, name: &str) -> BTreeMap<String, Fingerprints> {
+    let text = std::fs::read_to_string(home.join(name)).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }
 

@@ -43,9 +43,10 @@ mod safe_open;
 mod salvage;
 mod segment;
 mod session_entry;
+mod session_trash;
 mod strict_modes;
 
-pub use atomic_write::{replace_private_file, write_new_log};
+pub use atomic_write::{extend_log, replace_private_file, write_new_log};
 pub use entry_heads::EntryHead;
 pub use error::{
     AppendError, BadLine, FileError, LineFault, LinePosition, LogChange, LogProblem, OpenError, RewindError,
@@ -63,4 +64,5 @@ pub use output_files::{
 pub use private_lines::append_private_line;
 pub use safe_open::{LockedFile, OwnDirectoryError, none_if_missing, open_own_directory, open_regular_file};
 pub use session_entry::read_session_entry;
+pub use session_trash::{TrashedSession, delete_trashed, list_trash, remove_session, restore_session};
 pub use strict_modes::{UnsafeHome, check_owner_and_mode};

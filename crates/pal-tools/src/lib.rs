@@ -5,6 +5,7 @@
 //! ([`ToolHandler::run`]).
 
 mod changed_files;
+mod file_checkpoints;
 mod files;
 mod output_files;
 mod path_resolution;
@@ -21,12 +22,13 @@ mod workspace_permissions;
 mod workspace_sandbox;
 
 pub use changed_files::{ChangedFile, take_changed_files};
+pub use file_checkpoints::{FileCheckpoints, FileRestoration};
 pub use files::{EditTool, NotebookEditTool, ReadTool, WriteTool, file_seen};
 pub use output_files::store_output;
 pub use search::{GlobTool, GrepTool};
 pub use session_tools::{
     AgentDefinition, EnterPlanModeTool, ExitPlanModeTool, SkillInfo, SkillTool, TodoTool, agent_definitions,
-    available_skills, definition_stamp, open_todos, output_styles, skill_text,
+    available_skills, definition_stamp, open_todos, output_styles, skill_prompt, skill_text, user_skills,
 };
 pub use shell::{
     BashOutputTool, BashTool, KillBashTool, SandboxConfig, SessionSandbox, Shell, shell_tools,
@@ -36,7 +38,7 @@ pub use tool_handler::{ToolContext, ToolHandler};
 pub use tool_input::ToolInput;
 pub use tool_output::ToolOutput;
 pub use web::WebFetchTool;
-pub use workspace::{HiddenFiles, MediaSupport, RecordedFolder, RecordedWrite, Workspace};
+pub use workspace::{HiddenFiles, MediaSupport, RecordedFolder, RecordedWrite, VersionKeeper, Workspace};
 pub use workspace_permissions::{hidden_files, judge_access, with_permission_context};
 pub use workspace_sandbox::{SandboxOptions, sandbox_limits, workspace_sandbox};
 

@@ -19,6 +19,11 @@ pub trait ToolHandler: Send + Sync {
     /// Returns the access that a call needs; an error for the model if the input is invalid.
     fn required_access(&self, input: &ToolInput, workspace: &Workspace) -> Result<Vec<ToolAccess>, String>;
 
+    /// Checks, before anyone is asked, whether an allowed call could succeed; an error for the model if it cannot.
+    fn check_feasible(&self, _input: &ToolInput, _workspace: &Workspace) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Executes the call. Errors are outputs, too: the model reads them.
     fn run(&self, input: &ToolInput, context: &ToolContext<'_>) -> ToolOutput;
 }

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::fs::Permissions;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use pal_model::KnownFile;
@@ -29,6 +30,8 @@ pub struct Workspace {
     pub hidden: Option<HiddenFiles>,
     /// Folder whose changes are recorded, such as memories.
     pub recorded_folder: Option<Box<dyn RecordedFolder>>,
+    /// Checkpoints of changed files; none if they are not kept.
+    pub checkpoints: Option<Arc<dyn VersionKeeper>>,
     /// True if pages may be fetched from private addresses.
     pub allows_private_addresses: bool,
     state: Mutex<WorkspaceState>,
@@ -51,6 +54,17 @@ pub trait RecordedFolder: Send + Sync + fmt::Debug {
 
     /// Writes a file; an empty content deletes it.
     fn write(&self, real: &Path, content: &str) -> Result<RecordedWrite, String>;
+}
+
+/// Keeper of the versions that tools replace.
+pub trait VersionKeeper: Send + Sync + fmt::Debug {
+    /// Keeps the version of a file that is about to be replaced. `old` is `None` for a new file, `new` for a removed one.
+    fn keep_version(
+        &self,
+        real: &Path,
+        old: Option<(&[u8], &Permissions)>,
+        new: Option<&[u8]>,
+    ) -> std::io::Result<()>;
 }
 
 /// Result of a recorded write.
@@ -111,6 +125,7 @@ impl Workspace {
             media: abilities,
             hidden: None,
             recorded_folder: None,
+            checkpoints: None,
             allows_private_addresses: false,
             state,
             writing: Mutex::new(()),
@@ -197,6 +212,13 @@ impl Workspace {
     /// Recorded folder that contains this file.
     pub(crate) fn recorded_folder_of(&self, real: &Path) -> Option<&dyn RecordedFolder> {
         self.recorded_folder.as_deref().filter(|keeper| real.parent() == Some(keeper.folder()))
+    }
+
+    /// Keeps the version of a file that is about to be replaced. A checkpoint is a convenience: a change does not fail for it.
+    pub(crate) fn keep_version(&self, real: &Path, old: Option<(&[u8], &Permissions)>, new: &[u8]) {
+        if let Some(checkpoints) = &self.checkpoints {
+            let _ = checkpoints.keep_version(real, old, Some(new));
+        }
     }
 
     /// Locks out changes by other calls until dropped, so that a comparison still holds when the file is

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::Event as Input;
 use crossterm::terminal;
+use ratatui_core::text::Line;
 
 use crate::completion::Suggestions;
 use crate::dialog::Dialog;
@@ -21,10 +22,14 @@ use crate::picker::Picker;
 use crate::project_files::ProjectFiles;
 use crate::prompt_history::PromptHistory;
 use crate::screen::Screen;
+use crate::status_command::StatusCommand;
 use crate::status_line::StatusLine;
 use crate::theme::Theme;
 use crate::transcript::Transcript;
-use crate::ui_events::{ActiveSession, CommandHandler, CommandInfo, TerminalOptions, UiChannels, UserAction};
+use crate::ui_events::{
+    ActiveSession, CommandHandler, CommandInfo, TerminalOptions, TextEditorFn, UiChannels, UserAction,
+};
+use crate::vi_keys::ViKeys;
 use raw_terminal::RawTerminal;
 
 /// Minimum time between two frames, unless a key was pressed.
@@ -37,6 +42,8 @@ const TICK: Duration = Duration::from_millis(250);
 const BACKGROUND_TICK: Duration = Duration::from_secs(2);
 /// Maximum time between two presses of a key that count as a double press.
 const TWICE: Duration = Duration::from_secs(2);
+/// Minimum rows of a screen that shows the user's status command.
+const STATUS_ROWS_MIN: usize = 10;
 /// Frames of the working indicator.
 const SIGNS: [&str; 4] = ["·", "✢", "✻", "✢"];
 
@@ -46,7 +53,7 @@ pub fn run(start: TerminalOptions, channels: UiChannels) -> io::Result<Option<St
     let terminal = RawTerminal::enter()?;
     let (inbox, actions) = connect(channels);
     let screen = Screen::new(io::stdout(), width.into(), height.into(), start.is_colored);
-    let mut app = App::new(start, screen, actions);
+    let mut app = App::new(start, screen, actions, &inbox);
     app.begin();
     let left = app.work(&inbox);
     app.display.screen.leave()?;
@@ -68,11 +75,19 @@ struct App {
     start: InitialInput,
     commands: Box<dyn CommandHandler>,
     modes: ModeChoice,
+    programs: OtherPrograms,
+    /// Set when the program exits, with the reason if the user did not ask for it.
+    exit: Option<Option<String>>,
+}
+
+/// Programs that get the terminal for a while.
+struct OtherPrograms {
+    inbox: EventInbox,
+    edit_text: TextEditorFn,
+    wake_reader: fn(),
     suspend: fn(),
     /// Time at which raw mode was entered again after a suspension.
     taken_over: Option<Instant>,
-    /// Set when the program exits, with the reason if the user did not ask for it.
-    exit: Option<Option<String>>,
 }
 
 /// The screen and its content.
@@ -81,6 +96,11 @@ struct Display {
     theme: Theme,
     transcript: Transcript,
     status: StatusLine,
+    status_command: Option<StatusCommand>,
+    /// The panel with the keys is open.
+    has_key_help: bool,
+    /// No session has been shown yet.
+    is_first_session: bool,
 }
 
 /// The prompt editor with its history and double-press keys.
@@ -90,6 +110,8 @@ struct PromptInput {
     suggestion: Option<String>,
     history: PromptHistory,
     armed_keys: ArmedKeys,
+    /// Keys of vi, if the user wants them.
+    vi: Option<ViKeys>,
 }
 
 /// Suggestions for the word at the cursor, and their sources.
@@ -107,6 +129,21 @@ struct CompletionState {
 struct OpenDialogs {
     questions: Vec<Box<dyn Dialog>>,
     picker: Option<Picker>,
+    picker_use: PickerUse,
+    /// Messages that were queued when the agent was stopped, until the user decides about them.
+    held_prompts: Vec<String>,
+}
+
+/// Use of the chosen item of a picker.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum PickerUse {
+    /// Run its command.
+    #[default]
+    Command,
+    /// Put an earlier prompt into the editor.
+    History,
+    /// Decide about queued messages.
+    Queue,
 }
 
 /// Connection to the agent's thread.
@@ -142,8 +179,16 @@ struct ArmedKeys {
 }
 
 impl App {
-    fn new(start: TerminalOptions, screen: Screen<io::Stdout>, actions: mpsc::Sender<UserAction>) -> App {
-        let theme = Theme;
+    fn new(
+        start: TerminalOptions,
+        screen: Screen<io::Stdout>,
+        actions: mpsc::Sender<UserAction>,
+        inbox: &EventInbox,
+    ) -> App {
+        let (bell, status_command) = (inbox.clone(), start.status_command);
+        let status_command =
+            status_command.map(|command| StatusCommand::start(command, move || bell.redraw()));
+        let theme = start.theme;
         let history = PromptHistory::new(start.history);
         App {
             display: Display {
@@ -151,12 +196,16 @@ impl App {
                 screen,
                 theme,
                 status: StatusLine::default(),
+                status_command,
+                has_key_help: false,
+                is_first_session: true,
             },
             input: PromptInput {
                 editor: Editor::new(history.read()),
                 suggestion: None,
                 history,
                 armed_keys: ArmedKeys::default(),
+                vi: start.has_vi_keys.then(ViKeys::default),
             },
             completion: CompletionState {
                 files: ProjectFiles::new(start.directory.clone()),
@@ -171,8 +220,13 @@ impl App {
             start: InitialInput { directory: start.directory, prompt: start.prompt, command: start.command },
             commands: start.commands,
             modes: ModeChoice::default(),
-            suspend: start.suspend,
-            taken_over: None,
+            programs: OtherPrograms {
+                inbox: inbox.clone(),
+                edit_text: start.edit_text,
+                wake_reader: start.wake_reader,
+                suspend: start.suspend,
+                taken_over: None,
+            },
             exit: None,
         }
     }
@@ -204,6 +258,7 @@ impl App {
             }
             let pause = if is_changed { Some(next_frame - now.min(next_frame)) } else { self.pause() };
             inbox.wait(pause);
+            is_changed |= inbox.take_redraw();
             let mut is_typed = false;
             while let Some(input) = inbox.next_input() {
                 self.input(input);
@@ -294,6 +349,7 @@ impl App {
         }
         let working = self.working();
         let hint = self.hint();
+        let status_lines = self.status_lines(rows);
         let parts = LiveParts {
             transcript: &self.display.transcript,
             status: &self.display.status,
@@ -308,6 +364,9 @@ impl App {
                 .map(|suggestions| (suggestions, self.completion.selected)),
             working,
             hint: hint.as_deref(),
+            status_lines,
+            vi_mode: self.input.vi.as_ref().map(ViKeys::mode_name),
+            has_key_help: self.display.has_key_help,
         };
         let (live, question_at) = compose(&parts, columns, rows, self.display.theme);
         self.display.screen.frame(&finished, &live)?;
@@ -322,7 +381,23 @@ impl App {
         let passed = since.elapsed();
         let sign = SIGNS[(passed.as_millis() / TICK.as_millis()) as usize % SIGNS.len()];
         let words = if self.work.is_stopping { "stopping" } else { "working" };
-        Some(format!("{sign} {words}, {} s · Esc to stop · type to steer", passed.as_secs()))
+        let hint = match self.session.active.as_ref().map_or(0, |session| session.handle.unread_messages()) {
+            0 => String::from("type to steer"),
+            1 => String::from("1 message queued, ↑ edits it"),
+            count => format!("{count} messages queued, ↑ edits them"),
+        };
+        Some(format!("{sign} {words}, {} s · Esc to stop · {hint}", passed.as_secs()))
+    }
+
+    /// Output of the user's status command, on a screen with room for it.
+    fn status_lines(&mut self, rows: usize) -> Vec<Line<'static>> {
+        let Some(command) = self.display.status_command.as_mut().filter(|_| rows >= STATUS_ROWS_MIN) else {
+            return Vec::new();
+        };
+        if let Some(session) = &self.session.active {
+            command.update(self.display.status.json(&session.log, &self.start.directory));
+        }
+        command.lines()
     }
 
     fn hint(&self) -> Option<String> {
@@ -331,6 +406,9 @@ impl App {
         }
         if self.input.armed_keys.escape.is_some() && self.input.editor.is_empty() && !self.is_working() {
             return Some(String::from("press Esc again to go back to an earlier prompt"));
+        }
+        if self.input.armed_keys.escape.is_some() && !self.is_working() {
+            return Some(String::from("press Esc again to clear the line"));
         }
         None
     }

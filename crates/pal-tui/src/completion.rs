@@ -49,8 +49,8 @@ pub(crate) fn commands(typed: &str, commands: &[CommandInfo]) -> Vec<(String, St
     let found = commands.iter().filter(begins).chain(commands.iter().filter(holds));
     let offer = |command: &CommandInfo| {
         let arguments =
-            if command.arguments.is_empty() { String::new() } else { format!(" {}", command.arguments) };
-        (format!("/{}", command.name), format!("{arguments}  {}", command.about))
+            if command.arguments.is_empty() { String::new() } else { format!("  {}", command.arguments) };
+        (format!("/{}", command.name), format!("  {}{arguments}", command.about))
     };
     found.map(offer).collect()
 }

@@ -11,6 +11,7 @@ use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
 use crate::diff::full_diff;
+use crate::markdown::render_markdown;
 use crate::styled_text::{line_columns, spell_out, wrap, wrap_anywhere};
 use crate::theme::Theme;
 
@@ -32,17 +33,19 @@ pub(crate) enum PriorContent {
 }
 
 impl PriorContent {
-    /// Reads the file that a call of Write replaces.
+    /// Reads the file that a call changes.
     pub(crate) fn read(asked: &PermissionQuestion) -> PriorContent {
         let input: Value = serde_json::from_str(&asked.input).unwrap_or(Value::Null);
-        let path = input.get("file_path").and_then(Value::as_str).map(Path::new);
-        // The working directory is unknown here: a relative path could be another file.
-        let Some(path) = path.filter(|path| asked.tool == "Write" && path.is_absolute()) else {
+        let path = input.get("file_path").and_then(Value::as_str);
+        let path = path.map(|path| Path::new(&asked.directory).join(path));
+        let is_change = matches!(asked.tool.as_str(), "Write" | "Edit" | "MultiEdit");
+        // Without a working directory, a relative path could be another file.
+        let Some(path) = path.filter(|path| is_change && path.is_absolute()) else {
             return PriorContent::None;
         };
         match path.metadata() {
             Ok(file) if file.is_file() && file.len() <= PRIOR_BYTES_MAX => {
-                std::fs::read_to_string(path).map_or(PriorContent::Other(file.len()), PriorContent::Text)
+                std::fs::read_to_string(&path).map_or(PriorContent::Other(file.len()), PriorContent::Text)
             }
             Ok(file) if file.is_file() => PriorContent::Other(file.len()),
             _ => PriorContent::None,
@@ -59,6 +62,7 @@ pub(crate) fn consent_document(
 ) -> Vec<Line<'static>> {
     let tool = one_line(&asked.tool);
     let title = match &asked.agent {
+        None if tool == "ExitPlanMode" => String::from("The agent has a plan and asks to carry it out"),
         Some(agent) => format!("{tool} of the agent {} wants your consent", one_line(agent)),
         None => format!("{tool} wants your consent"),
     };
@@ -67,6 +71,9 @@ pub(crate) fn consent_document(
     lines.extend(call_lines(asked, prior, width, theme));
     lines.extend(mark_lines(asked, width, theme));
     let indent = [Span::raw("  ")];
+    if tool == "ExitPlanMode" {
+        return lines.into_iter().flat_map(|line| fitted(line, width)).collect();
+    }
     let why = [Span::styled(format!("Why you are asked: {}", one_line(&asked.why)), theme.dim())];
     lines.extend(wrap(&why, &indent, &indent, width));
     lines.into_iter().flat_map(|line| fitted(line, width)).collect()
@@ -87,6 +94,17 @@ pub(crate) fn rule_lines(asked: &PermissionQuestion, width: usize, theme: Theme)
     let mut lines = wrap(&head, &indent, &indent, width);
     lines.extend(block(&asked.rule, &[], width, theme));
     lines.into_iter().flat_map(|line| fitted(line, width)).collect()
+}
+
+/// A plan, rendered as Markdown; control and invisible characters are spelled out.
+pub(crate) fn plan_lines(plan: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let indented = |line: Line<'static>| {
+        let mut spans = vec![Span::raw("  ")];
+        spans.extend(line.spans);
+        Line::from(spans)
+    };
+    let room = width.saturating_sub(2).max(1);
+    render_markdown(&spell_out(plan), room, theme).into_iter().map(indented).collect()
 }
 
 /// The call: its command, diff or plan, and its remaining input.
@@ -111,8 +129,9 @@ fn call_lines(
             &["file_path", "notebook_path", "old_string", "new_string", "edits", "content", "new_source"]
         }
         (_, _, Some(plan)) if asked.tool == "ExitPlanMode" => {
-            lines.push(Line::from("  The plan:"));
-            lines.extend(block(plan, &[], width, theme));
+            lines.push(Line::default());
+            lines.extend(plan_lines(plan, width, theme));
+            lines.push(Line::default());
             &["plan"]
         }
         _ => &[],
@@ -137,6 +156,7 @@ fn change_lines(
         PriorContent::None | PriorContent::Other(_) => None,
     };
     let note = match prior {
+        _ if asked.tool != "Write" => String::new(),
         PriorContent::Text(text) if text.is_empty() => "  It replaces an empty file:".to_owned(),
         PriorContent::Text(_) => "  It replaces the file; this is what changes:".to_owned(),
         PriorContent::Other(bytes) => {
@@ -144,8 +164,7 @@ fn change_lines(
                 "  It replaces a file of {bytes} bytes, too large or no text to compare with; its new content:"
             )
         }
-        PriorContent::None if asked.tool == "Write" => "  Its content:".to_owned(),
-        PriorContent::None => String::new(),
+        PriorContent::None => "  Its content:".to_owned(),
     };
     let mut lines = Vec::new();
     if !note.is_empty() {

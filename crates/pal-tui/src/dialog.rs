@@ -27,8 +27,16 @@ pub(crate) trait Dialog {
     /// Lines in the current layout.
     fn drawn(&self, theme: Theme) -> DialogLines;
 
+    /// Text that the user wants to edit in their editor.
+    fn text_to_edit(&self) -> Option<String> {
+        None
+    }
+
+    /// Takes the edited text.
+    fn set_edited(&mut self, _text: String) {}
+
     /// Lines that stay in the transcript once it is answered.
-    fn record(&self, width: usize) -> Option<Vec<Line<'static>>>;
+    fn record(&self, width: usize, theme: Theme) -> Option<Vec<Line<'static>>>;
 }
 
 /// Effect of a key.
@@ -38,6 +46,8 @@ pub(crate) enum DialogOutcome {
     Open,
     /// The key belongs to the editor below.
     NotForDialog,
+    /// The text of the dialog is to be edited ([`Dialog::text_to_edit`]).
+    Edit,
     /// Answered.
     Done,
     /// Refused, and the work is to stop.

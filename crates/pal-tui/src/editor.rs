@@ -73,6 +73,25 @@ impl Editor {
         self.text.replace_range(range, with);
     }
 
+    /// Moves the cursor to a byte offset on a character boundary.
+    pub(crate) fn move_to(&mut self, at: usize) {
+        self.cursor = at.min(self.text.len());
+    }
+
+    /// Earlier prompts, oldest first.
+    pub(crate) fn earlier(&self) -> &[String] {
+        &self.earlier
+    }
+
+    /// Replaces placeholders of long pastes by their text.
+    pub(crate) fn expand_pastes(&mut self) -> &str {
+        for (mark, text) in self.pastes.drain(..) {
+            self.text = self.text.replacen(&mark, &text, 1);
+        }
+        self.cursor = self.text.len();
+        &self.text
+    }
+
     /// Takes the text and adds it to the history.
     pub(crate) fn take(&mut self) -> TypedPrompt {
         let shown = std::mem::take(&mut self.text);

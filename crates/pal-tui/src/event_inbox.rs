@@ -12,7 +12,24 @@ use crate::ui_events::{UiChannels, UiEvent};
 struct EventQueues {
     inputs: VecDeque<Input>,
     events: VecDeque<UiEvent>,
+    reader: ReaderState,
+    /// A frame is to be drawn although nothing happened.
+    is_redraw_due: bool,
 }
+
+/// State of the thread that reads terminal input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum ReaderState {
+    #[default]
+    Reading,
+    /// It stops reading with the next input.
+    Stopping,
+    /// Another program may read the terminal.
+    Parked,
+}
+
+/// Maximum time for the reader to stop.
+const PARKING_TIME: Duration = Duration::from_secs(1);
 
 /// Inbox of terminal input and events.
 #[derive(Clone, Default)]
@@ -28,6 +45,7 @@ impl EventInbox {
         std::thread::spawn(move || {
             while let Ok(input) = crossterm::event::read() {
                 terminal.put(|queues| queues.inputs.push_back(input));
+                terminal.park_if_asked();
             }
             // The terminal was closed.
             terminal.put(|queues| queues.events.push_back(UiEvent::Closed(None)));
@@ -42,17 +60,58 @@ impl EventInbox {
         inbox
     }
 
+    /// Asks for a new frame.
+    pub(crate) fn redraw(&self) {
+        self.put(|queues| queues.is_redraw_due = true);
+    }
+
+    /// Returns `true` if a new frame was asked for.
+    pub(crate) fn take_redraw(&self) -> bool {
+        let mut queues = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut queues.is_redraw_due)
+    }
+
+    /// Stops reading terminal input until [`EventInbox::resume_reading`]; `wake` makes the reader return once.
+    pub(crate) fn stop_reading(&self, wake: fn()) {
+        self.put(|queues| queues.reader = ReaderState::Stopping);
+        wake();
+        let (queues, bell) = &*self.shared;
+        let guard = queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_stopping = |queues: &mut EventQueues| queues.reader == ReaderState::Stopping;
+        drop(bell.wait_timeout_while(guard, PARKING_TIME, is_stopping));
+    }
+
+    /// Reads terminal input again.
+    pub(crate) fn resume_reading(&self) {
+        let (queues, bell) = &*self.shared;
+        queues.lock().unwrap_or_else(PoisonError::into_inner).reader = ReaderState::Reading;
+        bell.notify_all();
+    }
+
+    /// Waits on the reader's thread while another program reads the terminal.
+    fn park_if_asked(&self) {
+        let (queues, bell) = &*self.shared;
+        let mut guard = queues.lock().unwrap_or_else(PoisonError::into_inner);
+        if guard.reader == ReaderState::Stopping {
+            guard.reader = ReaderState::Parked;
+            bell.notify_all();
+            drop(bell.wait_while(guard, |queues| queues.reader == ReaderState::Parked));
+        }
+    }
+
     fn put(&self, put: impl FnOnce(&mut EventQueues)) {
         let (queues, bell) = &*self.shared;
         put(&mut queues.lock().unwrap_or_else(PoisonError::into_inner));
-        bell.notify_one();
+        bell.notify_all();
     }
 
     /// Waits until the inbox is not empty, or for at most `at_most`.
     pub(crate) fn wait(&self, at_most: Option<Duration>) {
         let (queues, bell) = &*self.shared;
         let guard = queues.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_empty = |queues: &mut EventQueues| queues.inputs.is_empty() && queues.events.is_empty();
+        let is_empty = |queues: &mut EventQueues| {
+            queues.inputs.is_empty() && queues.events.is_empty() && !queues.is_redraw_due
+        };
         match at_most {
             Some(time) => drop(bell.wait_timeout_while(guard, time, is_empty)),
             None => drop(bell.wait_while(guard, is_empty)),

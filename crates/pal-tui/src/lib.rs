@@ -15,6 +15,7 @@ mod dialog;
 mod diff;
 mod editor;
 mod event_inbox;
+mod key_help;
 mod live_region;
 mod markdown;
 mod markdown_stream;
@@ -27,13 +28,17 @@ mod project_files;
 mod prompt_history;
 mod question_dialog;
 mod screen;
+mod status_command;
 mod status_line;
 mod styled_text;
 mod theme;
 mod transcript;
 mod ui_events;
+mod vi_keys;
+mod welcome;
 
 pub use app::run;
+pub use key_help::KEY_HELP;
 pub use markdown::render_markdown;
 pub use markdown_stream::MarkdownStream;
 pub use plain_terminal::run_plain;
@@ -41,6 +46,6 @@ pub use screen::{LiveRegion, Screen};
 pub use theme::Theme;
 pub use transcript::Transcript;
 pub use ui_events::{
-    ActiveSession, CommandHandler, CommandInfo, Consent, PickerChoice, SlashOutcome, TerminalOptions,
-    UiChannels, UiEvent, UserAction,
+    ActiveSession, CommandHandler, CommandInfo, Consent, PickerChoice, SlashOutcome, StatusCommandFn,
+    TerminalOptions, TextEditorFn, UiChannels, UiEvent, UserAction,
 };

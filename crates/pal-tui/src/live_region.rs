@@ -5,10 +5,11 @@ use ratatui_core::text::{Line, Span};
 use crate::completion::{OFFERED_MAX, Suggestions};
 use crate::dialog::Dialog;
 use crate::editor::{Editor, lay_out_text};
+use crate::key_help::help_panel;
 use crate::picker::Picker;
 use crate::screen::LiveRegion;
 use crate::status_line::StatusLine;
-use crate::styled_text::{columns, sanitize_line, truncate_columns};
+use crate::styled_text::{columns, sanitize_line, truncate_columns, truncate_line};
 use crate::theme::Theme;
 use crate::transcript::Transcript;
 
@@ -31,6 +32,12 @@ pub(crate) struct LiveParts<'a> {
     pub(crate) working: Option<String>,
     /// Hint about the last key; replaces the status line.
     pub(crate) hint: Option<&'a str>,
+    /// Output of the user's status command.
+    pub(crate) status_lines: Vec<Line<'static>>,
+    /// Mode of the keys of vi.
+    pub(crate) vi_mode: Option<&'static str>,
+    /// The panel with the keys replaces the status line.
+    pub(crate) has_key_help: bool,
 }
 
 /// Width of the editor, in columns.
@@ -95,10 +102,21 @@ fn below(parts: &LiveParts<'_>, width: usize, rows: usize, theme: Theme) -> Draw
     };
     if let Some((suggestions, selected)) = parts.suggestions.filter(|_| parts.question.is_none()) {
         lines.extend(offered(suggestions, selected, width, theme));
+    } else if parts.has_key_help && parts.question.is_none() {
+        lines.extend(help_panel(width, rows.saturating_sub(lines.len() + 1), theme));
     } else {
+        lines.extend(parts.status_lines.iter().map(|line| truncate_line(line, width)));
         lines.push(match parts.hint {
             Some(hint) => Line::from(Span::styled(truncate_columns(hint, width), theme.warning())),
-            None => parts.status.line(width, theme),
+            None => match parts.vi_mode.filter(|_| parts.question.is_none()) {
+                Some(mode) => {
+                    let mut spans = vec![Span::styled(format!("{mode} "), theme.strong())];
+                    let room = width.saturating_sub(columns(mode) + 1);
+                    spans.extend(parts.status.line(room, theme).spans);
+                    Line::from(spans)
+                }
+                None => parts.status.line(width, theme),
+            },
         });
     }
     (lines, cursor)
@@ -149,7 +167,7 @@ mod tests {
         let shown = |text: &str, suggestion: Option<&str>| {
             let mut editor = Editor::default();
             editor.insert(text);
-            let (lines, cursor) = typed(&editor, suggestion, 30, Theme);
+            let (lines, cursor) = typed(&editor, suggestion, 30, Theme::default());
             (lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), cursor)
         };
         assert_eq!(shown("", Some("run the tests")), (String::from("› run the tests (Tab)"), Some((0, 2))));

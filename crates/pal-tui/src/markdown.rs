@@ -11,7 +11,7 @@ use crate::styled_text::{sanitize, wrap, wrap_anywhere};
 use crate::theme::Theme;
 use table::MarkdownTable;
 
-pub(crate) use code::code_line;
+pub(crate) use code::{code_line, spans as highlight};
 
 /// Enabled Markdown extensions.
 pub(crate) fn options() -> Options {

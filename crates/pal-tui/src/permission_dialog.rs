@@ -12,10 +12,10 @@ use pal_permissions::reveal;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use crate::consent_document::{PriorContent, consent_document, rule_lines};
+use crate::consent_document::{PriorContent, consent_document, plan_lines, rule_lines};
 use crate::dialog::{Dialog, DialogLines, DialogOutcome, is_too_early};
 use crate::editor::{Editor, lay_out_text};
-use crate::styled_text::{columns, line_columns, sanitize, truncate_columns, wrap};
+use crate::styled_text::{columns, line_columns, truncate_columns};
 use crate::theme::Theme;
 use crate::ui_events::Consent;
 
@@ -32,8 +32,26 @@ pub(crate) struct PermissionDialog {
     /// Time of the first frame that showed it.
     shown_at: Option<Instant>,
     prior: PriorContent,
+    /// Plan that the user has changed.
+    changed_plan: Option<String>,
     page: DialogPage,
 }
+
+/// An answer that can be chosen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DialogChoice {
+    Once,
+    Always,
+    /// Carry out the plan and ask before changes.
+    ApprovePlan,
+    /// Carry out the plan and change files without asking.
+    ApproveWithEdits,
+    EditPlan,
+    No,
+}
+
+/// Tool whose call is a plan to approve.
+const EXIT_PLAN: &str = "ExitPlanMode";
 
 /// Scroll position of the document, and the lines that have been on screen.
 #[derive(Default)]
@@ -109,6 +127,7 @@ impl PermissionDialog {
             reason: None,
             shown_at: None,
             prior,
+            changed_plan: None,
             page: DialogPage::default(),
         }
     }
@@ -133,9 +152,10 @@ impl PermissionDialog {
             }
             KeyCode::Enter => return self.choose(self.selected),
             KeyCode::Char('y') => return self.choose(0),
-            KeyCode::Char('a') if count == 3 => return self.choose(1),
+            KeyCode::Char('a') if count > 2 => return self.choose(1),
+            KeyCode::Char('e') if self.is_plan() => return DialogOutcome::Edit,
             KeyCode::Char('n') => return self.choose(count - 1),
-            KeyCode::Char(digit @ '1'..='3') => {
+            KeyCode::Char(digit @ '1'..='4') => {
                 let at = digit as usize - '1' as usize;
                 if at < count {
                     return self.choose(at);
@@ -168,20 +188,31 @@ impl PermissionDialog {
         DialogOutcome::Open
     }
 
+    fn is_plan(&self) -> bool {
+        self.asked.tool == EXIT_PLAN
+    }
+
     fn choose(&mut self, at: usize) -> DialogOutcome {
-        let last = self.choices().len() - 1;
         self.selected = at;
-        if at == last {
-            self.reason = Some(Editor::default());
-            return DialogOutcome::Open;
+        let choice = self.choices().get(at).map_or(DialogChoice::No, |(choice, _)| *choice);
+        match choice {
+            DialogChoice::No => {
+                self.reason = Some(Editor::default());
+                return DialogOutcome::Open;
+            }
+            DialogChoice::EditPlan => return DialogOutcome::Edit,
+            _ => {}
         }
         // Unread lines cannot be approved.
         if self.page.seen.is_empty() || self.page.n_unseen() > 0 {
             self.page.is_refused = true;
             return DialogOutcome::Open;
         }
-        match at {
-            0 => self.answer(Consent::Once),
+        let changed = self.changed_plan.clone();
+        match choice {
+            DialogChoice::Once => self.answer(Consent::Once),
+            DialogChoice::ApprovePlan => self.answer(Consent::Plan { changed, accepts_edits: false }),
+            DialogChoice::ApproveWithEdits => self.answer(Consent::Plan { changed, accepts_edits: true }),
             _ => self.answer(Consent::Project),
         }
     }
@@ -197,16 +228,25 @@ impl PermissionDialog {
         DialogOutcome::Stopped
     }
 
-    /// Labels of the choices. "Always" is missing if no rule covers the call.
-    fn choices(&self) -> Vec<String> {
-        let mut choices = vec![String::from("yes, this once")];
+    /// Choices with their labels. "Always" is missing if no rule covers the call.
+    fn choices(&self) -> Vec<(DialogChoice, String)> {
+        if self.is_plan() {
+            return vec![
+                (DialogChoice::ApprovePlan, String::from("yes, and ask before each change")),
+                (DialogChoice::ApproveWithEdits, String::from("yes, and change files without asking")),
+                (DialogChoice::EditPlan, String::from("edit the plan first")),
+                (DialogChoice::No, String::from("no, keep planning, and tell it why")),
+            ];
+        }
+        let mut choices = vec![(DialogChoice::Once, String::from("yes, this once"))];
         if !self.asked.rule.is_empty() {
-            choices.push(match self.short_rule() {
+            let label = match self.short_rule() {
                 Some(rule) => format!("yes, always in this project: {rule}"),
                 None => String::from("yes, always in this project: the rule above"),
-            });
+            };
+            choices.push((DialogChoice::Always, label));
         }
-        choices.push(String::from("no, and tell it why"));
+        choices.push((DialogChoice::No, String::from("no, and tell it why")));
         choices
     }
 
@@ -224,12 +264,13 @@ impl PermissionDialog {
         let mut lines = Vec::new();
         if self.page.is_compact {
             let names = match self.asked.rule.is_empty() {
+                _ if self.is_plan() => "y yes · a yes, without asking · e edit · n no",
                 true => "y yes · n no",
                 false => "y yes · a always (the rule above) · n no",
             };
             lines.push(Line::from(Span::styled(truncate_columns(names, width), theme.accent())));
         } else {
-            for (at, choice) in self.choices().iter().enumerate() {
+            for (at, (_, choice)) in self.choices().iter().enumerate() {
                 let is_selected = at == self.selected;
                 let (mark, style) =
                     if is_selected { ("❯ ", theme.accent()) } else { ("  ", Default::default()) };
@@ -324,21 +365,33 @@ impl Dialog for PermissionDialog {
         DialogLines { lines, cursor: cursor.map(|(row, column)| (first + row, column)) }
     }
 
-    fn record(&self, width: usize) -> Option<Vec<Line<'static>>> {
-        plan(&self.asked, width)
+    fn text_to_edit(&self) -> Option<String> {
+        plan_of(&self.asked)
+    }
+
+    fn set_edited(&mut self, text: String) {
+        if text.trim().is_empty() || plan_of(&self.asked).as_ref() == Some(&text) {
+            return;
+        }
+        self.asked.input = serde_json::json!({ "plan": text }).to_string();
+        self.changed_plan = Some(text);
+        self.selected = 0;
+        // The changed plan is laid out and read anew.
+        self.page = DialogPage::default();
+    }
+
+    fn record(&self, width: usize, theme: Theme) -> Option<Vec<Line<'static>>> {
+        let mut lines = vec![Line::from(Span::styled("The plan:", theme.strong()))];
+        lines.extend(plan_lines(&plan_of(&self.asked)?, width, theme));
+        Some(lines)
     }
 }
 
-/// Lines of the plan for the transcript, if the question was about a plan.
-fn plan(asked: &PermissionQuestion, width: usize) -> Option<Vec<Line<'static>>> {
+/// The plan, if the question is about one.
+fn plan_of(asked: &PermissionQuestion) -> Option<String> {
     let input: Value = serde_json::from_str(&asked.input).ok()?;
-    let plan = input.get("plan").and_then(Value::as_str).filter(|_| asked.tool == "ExitPlanMode")?;
-    let indent = [Span::raw("  ")];
-    let mut lines = vec![Line::from("The plan:")];
-    for line in sanitize(plan).lines() {
-        lines.extend(wrap(&[Span::raw(line.to_owned())], &indent, &indent, width));
-    }
-    Some(lines)
+    let plan = input.get("plan").and_then(Value::as_str).filter(|_| asked.tool == EXIT_PLAN)?;
+    Some(plan.to_owned())
 }
 
 #[cfg(test)]
@@ -359,6 +412,7 @@ mod tests {
             why: String::from("no rule allows it"),
             rule: rule.to_owned(),
             marks: Vec::new(),
+            directory: String::new(),
         }
     }
 
@@ -392,8 +446,8 @@ mod tests {
         /// Draws a frame and returns the screen's text.
         fn draw(&mut self, question: &mut PermissionDialog) -> String {
             let (columns, rows) = (self.screen.columns(), self.screen.rows());
-            question.lay_out(columns, question_rows(rows), Theme);
-            let transcript = Transcript::new(columns, Theme);
+            question.lay_out(columns, question_rows(rows), Theme::default());
+            let transcript = Transcript::new(columns, Theme::default());
             let parts = LiveParts {
                 transcript: &transcript,
                 status: &StatusLine::default(),
@@ -404,8 +458,11 @@ mod tests {
                 suggestions: None,
                 working: None,
                 hint: None,
+                status_lines: Vec::new(),
+                vi_mode: None,
+                has_key_help: false,
             };
-            let (live, first) = compose(&parts, columns, rows, Theme);
+            let (live, first) = compose(&parts, columns, rows, Theme::default());
             self.screen.frame(&[], &live).unwrap();
             note_question_shown(question, first.unwrap(), &live, rows);
             question.shown_at = Instant::now().checked_sub(KEY_GUARD_TIME);
@@ -587,7 +644,52 @@ mod tests {
             assert!(shown.contains(line), "{line}: {shown}");
         }
         let shown = text("ExitPlanMode", serde_json::json!({"plan": "first\nlast"}));
-        assert!(shown.contains("2│ last"), "{shown}");
+        assert!(shown.contains("first last"), "{shown}");
+    }
+
+    #[test]
+    fn a_plan_is_markdown_and_can_be_edited_approved_or_rejected() {
+        let plan = serde_json::json!({"plan": "# Steps\n\n1. **read** it\n2. change it"}).to_string();
+        for (keys, consent) in [
+            ("1", Consent::Plan { changed: None, accepts_edits: false }),
+            ("y", Consent::Plan { changed: None, accepts_edits: false }),
+            ("2", Consent::Plan { changed: None, accepts_edits: true }),
+            ("4too much\n", Consent::No(Some(String::from("too much")))),
+        ] {
+            let (mut question, answer) = question_of(asked(EXIT_PLAN, &plan, ""));
+            let shown = DialogTerminal::new(80, 24).draw(&mut question);
+            assert!(shown.contains("1. read it") && !shown.contains("**"), "{shown}");
+            assert_eq!(press(&mut question, keys), DialogOutcome::Done, "{keys:?}");
+            assert_eq!(answer.try_recv(), Ok(consent), "{keys:?}");
+        }
+        let (mut question, answer) = question_of(asked(EXIT_PLAN, &plan, ""));
+        let mut desktop = DialogTerminal::new(80, 24);
+        desktop.draw(&mut question);
+        assert_eq!(press(&mut question, "3"), DialogOutcome::Edit);
+        assert_eq!(question.text_to_edit().as_deref(), Some("# Steps\n\n1. **read** it\n2. change it"));
+        question.set_edited(String::from("only read it"));
+        assert_eq!(press(&mut question, "1"), DialogOutcome::Open, "the new plan was not on screen yet");
+        assert!(desktop.draw(&mut question).contains("only read it"));
+        assert_eq!(press(&mut question, "1"), DialogOutcome::Done);
+        let changed = Some(String::from("only read it"));
+        assert_eq!(answer.try_recv(), Ok(Consent::Plan { changed, accepts_edits: false }));
+    }
+
+    #[test]
+    fn an_edit_is_shown_in_its_file_with_line_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let lines: String = (1..=40).map(|number| format!("line {number}\n")).collect();
+        std::fs::write(folder.path().join("a.rs"), lines).unwrap();
+        let input =
+            serde_json::json!({"file_path": "a.rs", "old_string": "line 20", "new_string": "line xx"});
+        let mut question = asked("Edit", &input.to_string(), "");
+        question.directory = folder.path().display().to_string();
+        let (mut question, _answer) = question_of(question);
+        let shown = DialogTerminal::new(80, 40).draw(&mut question);
+        for line in ["19   line 19", "20 - line 20", "20 + line xx", "21   line 21"] {
+            assert!(shown.contains(line), "{line}: {shown}");
+        }
+        assert!(!shown.contains("line 30"), "{shown}");
     }
 
     #[test]

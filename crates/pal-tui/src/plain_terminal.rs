@@ -1,6 +1,7 @@
 //! The conversation line by line without redraws, for screen readers and simple terminals. Questions are answered by typed
 //! lines, and finished lines are printed once.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::mpsc;
 
@@ -17,7 +18,7 @@ use crate::theme::Theme;
 use crate::transcript::Transcript;
 use crate::ui_events::{
     ActiveSession, CommandHandler, Consent, PickerChoice, REMEMBER, SlashOutcome, TerminalOptions,
-    UiChannels, UiEvent, UserAction, parse_memory,
+    UiChannels, UiEvent, UserAction, parse_memory, parse_shell,
 };
 
 /// Maximum number of listed choices.
@@ -52,7 +53,7 @@ pub fn run_plain(start: TerminalOptions, channels: UiChannels) -> io::Result<Opt
     let (prompt, command) = (start.prompt, start.command);
     let mut plain = PlainSession {
         out: io::stdout(),
-        transcript: Transcript::new(width(), Theme),
+        transcript: Transcript::new(width(), Theme::default()).without_key_hints(),
         status: StatusLine::default(),
         directory: start.directory,
         commands: start.commands,
@@ -70,20 +71,45 @@ pub fn run_plain(start: TerminalOptions, channels: UiChannels) -> io::Result<Opt
     prompt.iter().for_each(|prompt| plain.typed(prompt));
     plain.show()?;
     plain.print_prompt_sign()?;
+    let mut queue = InputQueue { is_piped: !io::stdin().is_terminal(), waiting: VecDeque::new() };
     for event in events {
         match event {
-            PlainEvent::Typed(line) => plain.typed(&line),
-            PlainEvent::Closed => plain.closed(),
             PlainEvent::Event(UiEvent::Closed(why)) => {
                 plain.show()?;
                 return Ok(why);
             }
             PlainEvent::Event(event) => plain.handle_event(event),
+            typed => queue.waiting.push_back(typed),
+        }
+        while let Some(typed) = queue.take(plain.awaits_input()) {
+            match typed {
+                PlainEvent::Typed(line) => plain.typed(&line),
+                _ => plain.closed(),
+            }
         }
         plain.show()?;
         plain.print_prompt_sign()?;
     }
     Ok(None)
+}
+
+/// Typed lines that are not handled yet. A person types when there is something to answer; the lines of a pipe are all
+/// there at once, so each waits for the answer to the one before it.
+struct InputQueue {
+    is_piped: bool,
+    waiting: VecDeque<PlainEvent>,
+}
+
+impl InputQueue {
+    /// Takes the next line if it is its turn. `/stop` is for the work under way.
+    fn take(&mut self, is_awaited: bool) -> Option<PlainEvent> {
+        let is_stop = |event: &PlainEvent| matches!(event, PlainEvent::Typed(line) if line.trim() == "/stop");
+        if is_awaited || !self.is_piped {
+            return self.waiting.pop_front();
+        }
+        let at = self.waiting.iter().position(is_stop)?;
+        self.waiting.remove(at)
+    }
 }
 
 /// Width of the terminal, in columns.
@@ -151,6 +177,11 @@ impl PlainSession {
         self.out.flush()
     }
 
+    /// Returns whether a line would be a prompt or an answer, not a message to the running work.
+    fn awaits_input(&self) -> bool {
+        self.pending_actions == 0 || !self.questions.is_empty() || !self.choices.is_empty()
+    }
+
     /// Prints the prompt sign when idle.
     fn print_prompt_sign(&mut self) -> io::Result<()> {
         if self.pending_actions == 0 && self.questions.is_empty() && self.choices.is_empty() {
@@ -169,6 +200,10 @@ impl PlainSession {
         }
         match (line.trim().strip_prefix('/'), parse_memory(line)) {
             _ if line.trim().is_empty() => {}
+            _ if let Some(command) = parse_shell(line) => {
+                self.transcript.start_shell(command);
+                self.send_action(UserAction::RunShell(command.to_owned()));
+            }
             (Some(command), _) => self.command(command),
             (None, Some(text)) => self.command(&format!("{REMEMBER} {text}")),
             (None, None) => self.say(line),
@@ -260,7 +295,10 @@ impl PlainSession {
                 });
             }
             SlashOutcome::Prompt(prompt) => self.say(&prompt),
-            SlashOutcome::Pick { title, choices } => self.pick(&title, choices),
+            SlashOutcome::Pick { title, choices, preface } => {
+                self.transcript.add(ansi::lines(&preface));
+                self.pick(&title, choices);
+            }
             SlashOutcome::Failed(why) => self.transcript.error(&why),
             SlashOutcome::Unknown => {
                 let list = self.commands.list();
@@ -330,6 +368,9 @@ impl PlainSession {
                     self.ask_next();
                 }
             }
+            UiEvent::ContextMeasured(tokens) => self.status.tokens = tokens,
+            UiEvent::ShellPrinted(_) => {}
+            UiEvent::ShellEnded { text, is_error } => self.transcript.end_shell(&text, is_error),
             UiEvent::CommandPrinted(text) => self.transcript.add(ansi::lines(&text)),
             UiEvent::Failed(why) => self.transcript.error(&why),
             UiEvent::FillPrompt(text) => self.transcript.note(&format!("the prompt was: {text}")),
@@ -365,10 +406,10 @@ impl PlainSession {
                 questions.get(at).map(|next| question_lines(next, (at + 1, questions.len()), width()));
             return self.transcript.add(lines.unwrap_or_default());
         }
-        let mut lines = consent_document(asked, &PriorContent::read(asked), width(), Theme);
+        let mut lines = consent_document(asked, &PriorContent::read(asked), width(), Theme::default());
         let has_rule = !asked.rule.is_empty();
         if has_rule {
-            lines.extend(rule_lines(asked, width(), Theme));
+            lines.extend(rule_lines(asked, width(), Theme::default()));
         }
         lines.push(Line::from(answers(has_rule)));
         self.unprinted = lines;
@@ -389,7 +430,8 @@ impl PlainSession {
     fn action_done(&mut self) {
         self.pending_actions = self.pending_actions.saturating_sub(1);
         self.refuse_questions();
-        if self.pending_actions == 0 && self.transcript.has_unsent_input() {
+        let unread = self.session.as_ref().map_or(0, |session| session.handle.unread_messages());
+        if self.pending_actions == 0 && unread > 0 {
             return self.send_action(UserAction::RunQueuedMessages);
         }
         let sentence = self.status.sentence();

@@ -295,7 +295,7 @@ impl Dialog for QuestionDialog {
         DialogLines { lines, cursor: cursor.map(|(row, column)| (first + row, column)) }
     }
 
-    fn record(&self, width: usize) -> Option<Vec<Line<'static>>> {
+    fn record(&self, width: usize, _theme: Theme) -> Option<Vec<Line<'static>>> {
         let indent = [Span::raw("  ")];
         let mut lines = Vec::new();
         for QuestionAnswer { question, answers } in self.answers() {
@@ -329,7 +329,7 @@ mod tests {
         let questions = multi.iter().enumerate().map(question).collect();
         let mut dialog = QuestionDialog::new(None, questions, sender);
         dialog.shown_at = Instant::now().checked_sub(KEY_GUARD_TIME);
-        dialog.lay_out(80, 24, Theme);
+        dialog.lay_out(80, 24, Theme::default());
         (dialog, receiver)
     }
 
@@ -383,13 +383,13 @@ mod tests {
         let (mut dialog, _answered) = dialog(&[true, false]);
         press(&mut dialog, "2");
         let text = |dialog: &QuestionDialog| -> String {
-            dialog.drawn(Theme).lines.iter().map(|line| format!("{line}\n")).collect()
+            dialog.drawn(Theme::default()).lines.iter().map(|line| format!("{line}\n")).collect()
         };
         let shown = text(&dialog);
         assert!(shown.contains("Question 1 of 2 · Choice"), "{shown}");
         assert!(shown.contains("❯ 2 [x] blue") && shown.contains("It is red."), "{shown}");
         assert!(shown.contains("4 something else") && !shown.contains('\u{1b}'), "{shown}");
-        dialog.lay_out(80, 8, Theme);
+        dialog.lay_out(80, 8, Theme::default());
         let shown = text(&dialog);
         assert!(shown.contains("3 [ ] green") && !shown.contains("It is red."), "{shown}");
     }

@@ -1,6 +1,9 @@
 //! The status line.
 
+use std::path::Path;
+
 use pal_events::AgentEvent;
+use pal_model::UsageBasis;
 use ratatui_core::text::{Line, Span};
 
 use crate::styled_text::{columns, format_tokens, sanitize_line, truncate_columns};
@@ -13,6 +16,8 @@ const BAR: usize = 10;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct StatusLine {
     pub(crate) model: String,
+    /// Version of the program.
+    pub(crate) version: String,
     pub(crate) mode: String,
     /// Size of the context, in tokens.
     pub(crate) tokens: u64,
@@ -27,6 +32,8 @@ pub(crate) struct StatusLine {
     pub(crate) is_unreported: bool,
     /// Number of background tasks.
     pub(crate) background: usize,
+    /// True if a simulator answers: the cost is not spent.
+    pub(crate) is_simulated: bool,
 }
 
 impl StatusLine {
@@ -35,11 +42,14 @@ impl StatusLine {
         match event {
             AgentEvent::SessionStarted(began) => {
                 self.model = sanitize_line(&began.model);
+                self.version = sanitize_line(&began.version);
                 self.mode = began.permission_mode.to_string();
             }
             AgentEvent::Mode(mode) => self.mode = mode.to_string(),
             AgentEvent::ExchangeEnded(exchanged) => {
                 self.cost += exchanged.cost.unwrap_or(0.0);
+                self.is_simulated |=
+                    exchanged.usage.as_ref().is_some_and(|usage| usage.basis == UsageBasis::Simulated);
                 let Some(usage) = exchanged.usage.as_ref().filter(|_| exchanged.source.is_conversation())
                 else {
                     return;
@@ -101,7 +111,7 @@ impl StatusLine {
         if self.prompt_tokens > 0 {
             quiet(format!("{:.0}% cached", self.cached_tokens as f64 / self.prompt_tokens as f64 * 100.0));
         }
-        quiet(format!("${:.4}", self.cost));
+        quiet(format!("${:.4}{}", self.cost, if self.is_simulated { " simulated" } else { "" }));
         if self.background > 0 {
             quiet(format!("{} in the background", self.background));
         }
@@ -111,16 +121,41 @@ impl StatusLine {
         joined(parts, width, theme)
     }
 
+    /// The status as the JSON object that a status command of the user reads, with the names that Claude Code uses.
+    pub(crate) fn json(&self, log: &Path, project: &Path) -> String {
+        let session = log.parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
+        let used = if self.goal == 0 { 0.0 } else { self.tokens as f64 / self.goal as f64 * 100.0 };
+        serde_json::json!({
+            "hook_event_name": "Status",
+            "session_id": session.unwrap_or_default(),
+            "transcript_path": log,
+            "cwd": project,
+            "model": {"id": self.model, "display_name": self.model},
+            "workspace": {"current_dir": project, "project_dir": project},
+            "version": self.version,
+            "permission_mode": self.mode,
+            "cost": {"total_cost_usd": self.cost},
+            "context_window": {
+                "total_input_tokens": self.tokens,
+                "context_window_size": self.goal,
+                "used_percentage": used.round(),
+                "remaining_percentage": (100.0 - used).max(0.0).round(),
+            },
+        })
+        .to_string()
+    }
+
     /// The status as a sentence, for screen readers.
     pub(crate) fn sentence(&self) -> String {
         if self.is_unreported {
             return format!("{}: the server reports no usage", self.model);
         }
         format!(
-            "{}: {:.0}% of the context left until compaction, ${:.4} spent",
+            "{}: {:.0}% of the context left until compaction, ${:.4} {}",
             self.model,
             (self.left() * 100.0).floor(),
-            self.cost
+            self.cost,
+            if self.is_simulated { "simulated, nothing spent" } else { "spent" }
         )
     }
 }

@@ -3,6 +3,7 @@
 mod event_text;
 mod folded_results;
 mod pending_calls;
+mod todo_list;
 
 use std::collections::BTreeMap;
 
@@ -12,14 +13,26 @@ use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::markdown_stream::MarkdownStream;
-use crate::styled_text::{format_tokens, line_columns, sanitize, sanitize_line, truncate_columns, wrap};
+use crate::styled_text::{
+    format_tokens, line_columns, sanitize, sanitize_line, truncate_columns, wrap, wrap_anywhere,
+};
 use crate::theme::Theme;
 use event_text::{cache_break_text, compaction_text, message_text, usage_text};
 use folded_results::FoldedResults;
 use pending_calls::PendingCalls;
+use todo_list::TodoList;
+
+/// Hint behind the number of hidden lines.
+const MORE_HINT: &str = " · Ctrl-O shows all";
+
+/// Tool that sets the task list.
+const TODO: &str = "Todo";
 
 /// Visible lines of live thinking.
 const THINKING_LINES: usize = 3;
+
+/// Visible lines of a command that the user runs.
+const SHELL_LINES: usize = 20;
 
 /// Visible lines of another agent's message.
 const HEARD_LINES: usize = 8;
@@ -35,13 +48,25 @@ pub struct Transcript {
     folded: FoldedResults,
     /// Notice about a pending retry.
     waiting: Option<String>,
-    /// Display text of prompts that are not in the log yet.
-    unheard: Vec<String>,
+    /// Prompts that are not in the log yet, oldest first.
+    queued: Vec<QueuedPrompt>,
+    /// Task list of the agent.
+    todos: TodoList,
+    /// Command that the user runs, and the end of its output.
+    shell: Option<(String, String)>,
     /// Current activity by subagent.
     doing: BTreeMap<String, String>,
     is_working: bool,
     /// Part of the current answer is already finished.
     is_begun: bool,
+}
+
+/// A prompt that is not in the log yet.
+struct QueuedPrompt {
+    /// Text as it is displayed.
+    shown: String,
+    /// Text to edit if it is taken back.
+    typed: String,
 }
 
 impl Transcript {
@@ -53,14 +78,22 @@ impl Transcript {
             finished: Vec::new(),
             answer: MarkdownStream::default(),
             thinking: String::new(),
-            calls: PendingCalls::default(),
+            calls: PendingCalls::new(MORE_HINT),
             folded: FoldedResults::default(),
             waiting: None,
-            unheard: Vec::new(),
+            queued: Vec::new(),
+            todos: TodoList::default(),
+            shell: None,
             doing: BTreeMap::new(),
             is_working: false,
             is_begun: false,
         }
+    }
+
+    /// Leaves out hints about keys, for a terminal that reads lines.
+    pub(crate) fn without_key_hints(mut self) -> Transcript {
+        self.calls.more_hint = "";
+        self
     }
 
     /// Sets the width of future lines, in columns.
@@ -75,13 +108,61 @@ impl Transcript {
 
     /// Returns `true` if a prompt is not in the log yet.
     pub fn has_unsent_input(&self) -> bool {
-        !self.unheard.is_empty()
+        !self.queued.is_empty()
     }
 
     /// Adds a prompt; it becomes a finished line once it is in the log.
     pub fn add_prompt(&mut self, shown: &str) {
+        self.queue_prompt(shown, shown);
+    }
+
+    /// Adds a prompt whose text to edit differs from the displayed one.
+    pub(crate) fn queue_prompt(&mut self, shown: &str, typed: &str) {
         self.is_working = true;
-        self.unheard.push(sanitize(shown));
+        self.queued.push(QueuedPrompt { shown: sanitize(shown), typed: typed.to_owned() });
+    }
+
+    /// Takes back the last `count` prompts that are not in the log yet; returns their texts to edit.
+    pub(crate) fn take_back(&mut self, count: usize) -> Vec<String> {
+        let from = self.queued.len().saturating_sub(count);
+        self.queued.split_off(from).into_iter().map(|prompt| prompt.typed).collect()
+    }
+
+    /// Forgets prompts that never reached the log, such as those that a hook blocked.
+    pub(crate) fn forget_queued(&mut self) {
+        self.queued.clear();
+    }
+
+    /// Starts showing a command that the user runs.
+    pub(crate) fn start_shell(&mut self, command: &str) {
+        self.shell = Some((sanitize_line(command), String::new()));
+    }
+
+    /// Shows output of the command that the user runs.
+    pub(crate) fn add_shell_output(&mut self, text: &str) {
+        if let Some((_, printed)) = &mut self.shell {
+            printed.push_str(&sanitize(text));
+            let from = printed.rmatch_indices('\n').nth(SHELL_LINES).map_or(0, |(at, _)| at + 1);
+            printed.drain(..from);
+        }
+    }
+
+    /// Ends the command that the user ran.
+    pub(crate) fn end_shell(&mut self, text: &str, is_error: bool) {
+        let Some((command, _)) = self.shell.take() else { return };
+        self.folded.keep(format!("! {command}"), text);
+        let clean = sanitize(text);
+        let lines: Vec<&str> = clean.trim_end().lines().collect();
+        let hidden = lines.len().saturating_sub(SHELL_LINES);
+        if hidden > 0 {
+            let hint = self.calls.more_hint;
+            self.note(&format!("… {hidden} lines above{hint}"));
+        }
+        let style = if is_error { self.theme.bad() } else { self.theme.dim() };
+        for line in &lines[hidden..] {
+            let (spans, indent) = ([Span::styled((*line).to_owned(), style)], [Span::raw("  ")]);
+            self.finished.extend(wrap_anywhere(&spans, &indent, &indent, self.width));
+        }
     }
 
     /// Adds a typed command.
@@ -90,9 +171,14 @@ impl Transcript {
         self.add_user_text(&sanitize(typed));
     }
 
-    /// Adds finished lines; wraps those that are too long.
+    /// Adds finished lines after a blank one; wraps those that are too long.
     pub fn add(&mut self, lines: Vec<Line<'static>>) {
         self.blank_line();
+        self.append(lines);
+    }
+
+    /// Adds finished lines; wraps those that are too long.
+    pub(crate) fn append(&mut self, lines: Vec<Line<'static>>) {
         for line in lines {
             if line_columns(&line) > self.width + 1 {
                 self.finished.extend(wrap(&line.spans, &[], &[], self.width));
@@ -128,6 +214,7 @@ impl Transcript {
         }
         match event {
             AgentEvent::SessionStarted(_)
+            | AgentEvent::Progress(_)
             | AgentEvent::ExchangeEnded(_)
             | AgentEvent::Compacting { .. }
             | AgentEvent::Mode(_) => {}
@@ -142,6 +229,9 @@ impl Transcript {
             }
             AgentEvent::ToolStarted { call, name, input } => {
                 self.end_answer();
+                if let Some(todos) = TodoList::parse(input).filter(|_| name == TODO) {
+                    self.todos = todos;
+                }
                 self.calls.start(call, name, input);
             }
             AgentEvent::ToolPrinted { call, text } => self.calls.add_output(call, text),
@@ -209,12 +299,23 @@ impl Transcript {
             let line = truncate_columns(&format!("  {agent}: {doing}"), self.width);
             lines.push(Line::from(Span::styled(line, self.theme.dim())));
         }
+        if let Some((command, printed)) = &self.shell {
+            let head = truncate_columns(&format!("! {command}  running"), self.width);
+            lines.push(Line::from(Span::styled(head, self.theme.accent())));
+            lines.extend(printed.lines().map(|line| {
+                let line = truncate_columns(line, self.width.saturating_sub(2));
+                Line::from(Span::styled(format!("  {line}"), self.theme.dim()))
+            }));
+        }
+        if self.is_working && self.todos.is_open() {
+            lines.extend(self.todos.live_lines(self.width, self.theme));
+        }
         if let Some(waiting) = &self.waiting {
             lines.push(Line::from(Span::styled(truncate_columns(waiting, self.width), self.theme.warning())));
         }
-        for said in &self.unheard {
+        for prompt in &self.queued {
             let spans = [Span::styled(
-                truncate_columns(&sanitize_line(said), self.width.saturating_sub(4)),
+                truncate_columns(&sanitize_line(&prompt.shown), self.width.saturating_sub(4)),
                 self.theme.dim(),
             )];
             lines.extend(wrap(
@@ -246,10 +347,10 @@ impl Transcript {
             EntryBody::User(user) if user.origin == MessageOrigin::Person => {
                 self.end_answer();
                 self.is_working = true;
-                let shown = if self.unheard.is_empty() {
+                let shown = if self.queued.is_empty() {
                     sanitize(&message_text(&user.content))
                 } else {
-                    self.unheard.remove(0)
+                    self.queued.remove(0).shown
                 };
                 self.folded.forget();
                 self.blank_line();
@@ -348,6 +449,11 @@ impl Transcript {
         self.end_answer();
         self.is_working = false;
         self.doing.clear();
+        if self.todos.is_open() {
+            let lines = self.todos.lines(self.width, self.theme);
+            self.add(lines);
+        }
+        self.todos = TodoList::default();
         let left = self.calls.take_unfinished(self.width, self.theme);
         if !left.is_empty() {
             self.add(left);

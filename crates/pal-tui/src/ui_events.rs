@@ -6,6 +6,8 @@ use std::sync::mpsc;
 use pal_events::{AgentControl, AgentEvent, PermissionQuestion, QuestionAnswer};
 use pal_model::{Content, LogEntry};
 
+use crate::theme::Theme;
+
 /// Event for the terminal.
 pub enum UiEvent {
     /// Event of the session.
@@ -14,6 +16,17 @@ pub enum UiEvent {
     SessionReady(Box<ActiveSession>),
     /// A call needs permission, or asks the user. The asker waits for the answer; a dropped sender means no.
     PermissionAsked(PermissionQuestion, mpsc::Sender<Consent>),
+    /// Size of the context between two actions, in tokens.
+    ContextMeasured(u64),
+    /// Output of the shell command that the user runs.
+    ShellPrinted(String),
+    /// The shell command that the user ran has ended.
+    ShellEnded {
+        /// All of its output.
+        text: String,
+        /// True if it failed.
+        is_error: bool,
+    },
     /// Output of a command, with ANSI colors.
     CommandPrinted(String),
     /// A command failed, with the reason.
@@ -66,6 +79,8 @@ pub enum UserAction {
         /// Text after the name.
         arguments: String,
     },
+    /// Run a shell command of the user.
+    RunShell(String),
     /// Run messages that were queued while the agent was idle.
     RunQueuedMessages,
     /// Exit the program.
@@ -79,6 +94,13 @@ pub enum Consent {
     Once,
     /// Allow all calls that the rule covers, in this project.
     Project,
+    /// Approve the plan of the call.
+    Plan {
+        /// Changed text of the plan; none to keep it.
+        changed: Option<String>,
+        /// Change files without asking from now on.
+        accepts_edits: bool,
+    },
     /// Answers to the questions of the call.
     Answers(Vec<QuestionAnswer>),
     /// Refuse, with a reason for the model.
@@ -103,6 +125,8 @@ pub enum SlashOutcome {
         title: String,
         /// Choices, best first.
         choices: Vec<PickerChoice>,
+        /// Text with ANSI colors to print first; may be empty.
+        preface: String,
     },
     /// The command failed, with the reason.
     Failed(String),
@@ -158,10 +182,31 @@ pub struct UiChannels {
     pub actions: mpsc::Sender<UserAction>,
 }
 
+/// Parses `!command`, which runs a shell command.
+pub(crate) fn parse_shell(typed: &str) -> Option<&str> {
+    typed.trim().strip_prefix('!').map(str::trim).filter(|command| !command.is_empty())
+}
+
+/// Lets the user edit a text in their editor; the error says why it cannot.
+pub type TextEditorFn = Box<dyn Fn(&str) -> Result<String, String>>;
+
+/// Runs the command of the status line on a JSON object; returns what it prints.
+pub type StatusCommandFn = std::sync::Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// Options of the terminal.
 pub struct TerminalOptions {
     /// Enables colors.
     pub is_colored: bool,
+    /// Colors.
+    pub theme: Theme,
+    /// Keys of vi in the prompt editor.
+    pub has_vi_keys: bool,
+    /// External editor.
+    pub edit_text: TextEditorFn,
+    /// Wakes the thread that waits for keys, so that another program can read them.
+    pub wake_reader: fn(),
+    /// Command of the status line.
+    pub status_command: Option<StatusCommandFn>,
     /// Working directory of the session, used to complete file names.
     pub directory: PathBuf,
     /// File of earlier prompts; `None` keeps no history.
@@ -179,6 +224,14 @@ pub struct TerminalOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_after_an_exclamation_mark_is_a_shell_command() {
+        assert_eq!(parse_shell(" !  git status "), Some("git status"));
+        for other in ["!", "wow!", "git status"] {
+            assert_eq!(parse_shell(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn one_line_after_a_hash_and_a_space_is_a_memory() {

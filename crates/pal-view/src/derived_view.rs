@@ -71,6 +71,10 @@ pub(crate) struct RequestPositions {
     sent: Option<u32>,
     /// Position of the newest response of the conversation, behind the boundary, that reports its prompt.
     pub(crate) anchor: Option<u32>,
+    /// Positions of the newest usage report and of the prefix that it measured.
+    measured: Option<(u32, Option<u32>)>,
+    /// Position of the newest prefix.
+    prefix: Option<u32>,
     /// Set if the provider cleared content itself since the boundary: its reports then count less than the
     /// view shows.
     pub(crate) provider_clears: bool,
@@ -152,21 +156,44 @@ impl DerivedView {
     }
 
     /// Makes a usage report the anchor for sizes, until the next report, until an undo or another prefix brings
-    /// content that the report did not measure, or until another model counts.
-    pub(crate) fn apply_anchor(&mut self, entry: &LogEntry, position: u32) {
+    /// content that the report did not measure, or until another model counts. An undo of what came after the report
+    /// leads back to what it measured, and so does the return of its prefix.
+    pub(crate) fn apply_anchor(
+        &mut self,
+        branch: &[LogEntry],
+        position: u32,
+        positions: &FxHashMap<EntryId, u32>,
+    ) {
+        let entry = &branch[position as usize];
         match &entry.body {
             EntryBody::Response(response)
                 if response.source.is_conversation() && response.usage.has_prompt() =>
             {
                 self.requests.anchor = Some(position);
+                self.requests.measured = Some((position, self.requests.prefix));
             }
-            EntryBody::Decision(decision)
-                if matches!(decision.kind, DecisionKind::Undo { .. } | DecisionKind::Model { .. }) =>
-            {
-                self.requests.anchor = None
+            EntryBody::Decision(decision) if let DecisionKind::Undo { target } = &decision.kind => {
+                // An undo of a later entry is none.
+                let target = positions.get(target).filter(|target| **target < position);
+                self.requests.measured =
+                    self.requests.measured.filter(|(report, _)| target.is_some_and(|target| report < target));
+                self.requests.anchor =
+                    self.requests.anchor.filter(|report| target.is_some_and(|target| report < target));
             }
-            // The report measured another prefix.
-            EntryBody::Prefix(_) => self.requests.anchor = None,
+            EntryBody::Decision(decision) if matches!(decision.kind, DecisionKind::Model { .. }) => {
+                (self.requests.anchor, self.requests.measured) = (None, None);
+            }
+            // A report of another prefix does not count.
+            EntryBody::Prefix(prefix) => {
+                self.requests.prefix = Some(position);
+                let is_measured = |known: u32| match &branch[known as usize].body {
+                    EntryBody::Prefix(known) => known == prefix,
+                    _ => false,
+                };
+                let measured = self.requests.measured;
+                self.requests.anchor =
+                    measured.filter(|(_, known)| known.is_some_and(is_measured)).map(|(report, _)| report);
+            }
             EntryBody::Decision(decision) if matches!(decision.kind, DecisionKind::ProviderClear { .. }) => {
                 self.requests.provider_clears = true;
             }

@@ -209,7 +209,7 @@ impl View {
             derived.apply_state(entry);
         }
         derived.apply_sent(entry, &self.positions);
-        derived.apply_anchor(entry, position as u32);
+        derived.apply_anchor(&self.branch, position as u32, &self.positions);
         let tools = Arc::clone(&derived.head.referable);
         let cleaner = self.lens.cleaner(&tools);
         match &entry.body {
@@ -253,9 +253,8 @@ impl View {
         }
         let uncounted = self.earlier.as_ref().map_or(0, |earlier| earlier.uncounted);
         let anchor_from = boundary.map_or(uncounted, |position| position + 1);
-        for (at, entry) in self.branch.iter().enumerate().skip(anchor_from).filter(|(_, entry)| counts(entry))
-        {
-            derived.apply_anchor(entry, at as u32);
+        for (at, _) in self.branch.iter().enumerate().skip(anchor_from).filter(|(_, entry)| counts(entry)) {
+            derived.apply_anchor(&self.branch, at as u32, &self.positions);
         }
         derived.set_head(self.head(&derived.state), &self.lens.estimator);
         let tools = Arc::clone(&derived.head.referable);

@@ -23,6 +23,8 @@ pub enum ResponseEvent {
         kind: BlockType,
         /// Name of the tool, for a tool call.
         tool: Option<SmolStr>,
+        /// Id of the tool call, if it is known already.
+        call: Option<SmolStr>,
     },
     /// A block grew.
     BlockDelta {

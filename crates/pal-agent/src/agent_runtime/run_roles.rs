@@ -15,6 +15,7 @@ use pal_settings::KillSwitch;
 
 use crate::agent_runtime::AgentRuntime;
 use crate::session_tools;
+use crate::session_tools::structured_output::StructuredOutput;
 use crate::subagents::AGENT;
 use crate::todo_reminder::REMINDER;
 use crate::tool_job::ToolJob;
@@ -113,6 +114,9 @@ impl TurnHooks for AgentRuntime<'_> {
         self.report_notices();
         let said = said?;
         self.pending.attach("hook", said);
+        if self.project.attaches_mentions {
+            self.attach_mentions(prompt);
+        }
         Ok(())
     }
 
@@ -168,7 +172,8 @@ impl TurnHooks for AgentRuntime<'_> {
         let stopping =
             self.hooks.stopping(last, is_repeated, self.permissions.mode, &self.inbox.handle.cancel());
         self.report_notices();
-        stopping
+        stopping?;
+        self.tools.output.as_mut().map_or(Ok(()), StructuredOutput::check_stop)
     }
 }
 
@@ -180,9 +185,15 @@ impl RunInbox for AgentRuntime<'_> {
             }
             // The inbox holds a handle itself, so the channel does not close.
             let Ok(signal) = self.inbox.signals.recv() else { return RunInput::Interrupt };
-            if let Some(input) = self.handle_signal(signal) {
-                return input;
+            let Some(input) = self.handle_signal(signal) else { continue };
+            // The model reads messages of the user together with the result of a call.
+            if matches!(input, RunInput::CallReturned(_))
+                && let Some(content) = self.inbox.handle.take_unread()
+            {
+                self.inbox.ready.push(input);
+                return RunInput::Prompt(content);
             }
+            return input;
         }
     }
 
@@ -194,6 +205,9 @@ impl RunInbox for AgentRuntime<'_> {
             if let Some(input) = self.handle_signal(signal) {
                 return Some(input);
             }
+            if let Some(content) = self.inbox.handle.take_unread() {
+                return Some(RunInput::Prompt(content));
+            }
         }
     }
 
@@ -203,7 +217,7 @@ impl RunInbox for AgentRuntime<'_> {
                 return Some(input);
             }
         }
-        None
+        self.inbox.handle.take_unread().map(RunInput::Prompt)
     }
 }
 

@@ -12,9 +12,11 @@ use crate::agent_runtime::AgentRuntime;
 use crate::session_mcp::McpServers;
 use crate::session_tools;
 use crate::session_tools::question_tool::AskUserQuestionTool;
+use crate::session_tools::structured_output::StructuredOutput;
 use crate::session_tools::web_search_tool::WebSearchTool;
 use crate::session_tools::{context_tool, recall_tool};
 use crate::subagents::{AgentTool, SendMessageTool, Subagents};
+use crate::tool_runner::ToolRunner;
 
 /// Entries of the newest prompt and of the response that makes the call.
 fn newest_words(session: &Session) -> Vec<EntryId> {
@@ -105,8 +107,9 @@ impl AgentRuntime<'_> {
             return;
         }
         self.tools.catalog.set_late_tools(&specs);
-        self.tools.all =
-            Arc::new(all_tools(&self.mcp, &self.tools.shell, &self.subagents, &self.tools.catalog));
+        let ToolRunner { shell, catalog, output, .. } = &self.tools;
+        let all = all_tools(&self.mcp, shell, &self.subagents, catalog, output.as_ref());
+        self.tools.all = Arc::new(all);
         self.mcp.seen = specs;
     }
 
@@ -140,8 +143,10 @@ pub(crate) fn all_tools(
     shell: &Arc<Shell>,
     subagents: &Arc<Subagents>,
     catalog: &ToolCatalog,
+    output: Option<&StructuredOutput>,
 ) -> Vec<Box<dyn ToolHandler>> {
     let mut all = pal_tools::builtin_tools();
+    all.extend(output.map(StructuredOutput::tool));
     all.extend(pal_tools::shell_tools(shell));
     all.push(Box::new(AgentTool(Arc::clone(subagents))));
     all.push(Box::new(AskUserQuestionTool));

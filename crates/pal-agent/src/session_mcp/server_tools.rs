@@ -7,7 +7,7 @@ use pal_mcp::{McpResource, ServerPool};
 use pal_model::text::group_digits;
 use pal_model::{BlockType, ContentBlock, SharedText};
 use pal_permissions::ToolAccess;
-use pal_prompt::{ToolCatalog, ToolOrigin, ToolSpec};
+use pal_prompt::{CatalogTool, ToolCatalog, ToolOrigin, ToolSpec};
 use pal_tools::{ToolContext, ToolHandler, ToolInput, ToolOutput, Workspace};
 use smol_str::SmolStr;
 
@@ -27,7 +27,8 @@ const END_BYTES: usize = 8_000;
 pub(super) fn of_servers(servers: &Arc<ServerPool>, catalog: &ToolCatalog) -> Vec<Box<dyn ToolHandler>> {
     let offered = servers.tools();
     let mut tools: Vec<Box<dyn ToolHandler>> = Vec::new();
-    for tool in catalog.late_tools() {
+    let is_of_server = |tool: &&CatalogTool| matches!(tool.spec.origin, ToolOrigin::Mcp { .. });
+    for tool in catalog.tools().iter().filter(is_of_server).chain(catalog.late_tools()) {
         let servers = Arc::clone(servers);
         match &tool.spec.origin {
             ToolOrigin::Mcp { server } => {

@@ -3,6 +3,7 @@
 pub(crate) mod context_tool;
 pub(crate) mod question_tool;
 pub(crate) mod recall_tool;
+pub(crate) mod structured_output;
 pub(crate) mod web_search_tool;
 
 use pal_model::{DecisionKind, EntryBody, ToolUseId};

@@ -1,10 +1,11 @@
 //! `AskUserQuestion` tool: the user has answered before the call runs, because asking is what its permission check does.
 
-use pal_events::{ASK_USER_QUESTION, PermissionAnswer, QuestionAnswer, UserQuestion};
+use pal_events::{ASK_USER_QUESTION, CallApproval, PermissionAnswer, QuestionAnswer, UserQuestion};
 use pal_model::SharedText;
 use pal_permissions::ToolAccess;
 use pal_tools::{ToolContext, ToolHandler, ToolInput, ToolOutput, Workspace};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Puts questions to the user.
 pub(crate) struct AskUserQuestionTool;
@@ -51,13 +52,38 @@ pub(crate) fn has_answers(input: &SharedText) -> bool {
 pub(crate) fn answered_input(input: &SharedText, answer: PermissionAnswer) -> Result<SharedText, String> {
     Err(match answer {
         PermissionAnswer::Answered(answers) => return Ok(with_answers(input, answers)),
+        PermissionAnswer::Approved(CallApproval { input: Some(answered), .. }) => {
+            match host_answers(&answered) {
+                Some(answers) => return Ok(with_answers(input, answers)),
+                None => String::from(NO_FORM),
+            }
+        }
         PermissionAnswer::No(None) => String::from("Not answered: the user closed the questions."),
         PermissionAnswer::No(Some(words)) => format!("Not answered. The user says instead: {words}"),
         PermissionAnswer::Refused(words) => format!("Not asked: {words}"),
         // A client that knows only yes and no has not shown the questions.
-        PermissionAnswer::Once | PermissionAnswer::Session => String::from(NO_FORM),
+        PermissionAnswer::Once | PermissionAnswer::Session | PermissionAnswer::Approved(_) => {
+            String::from(NO_FORM)
+        }
         PermissionAnswer::Unavailable => String::from(NO_USER),
     })
+}
+
+/// Answers in an input that a program filled in: a list as in our own input, or an object of question and answer.
+fn host_answers(input: &str) -> Option<Vec<QuestionAnswer>> {
+    let fields: Value = serde_json::from_str(input).ok()?;
+    let answers = fields.get("answers")?;
+    let Value::Object(given) = answers else { return serde_json::from_value(answers.clone()).ok() };
+    let texts = |answer: &Value| match answer {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect(),
+        _ => Vec::new(),
+    };
+    let answer = |(question, answer): (&String, &Value)| QuestionAnswer {
+        question: question.clone(),
+        answers: texts(answer),
+    };
+    Some(given.iter().map(answer).collect())
 }
 
 /// Returns the input with these answers.

@@ -66,7 +66,9 @@ impl ToolHandler for AgentTool {
     }
 
     fn required_access(&self, input: &ToolInput, _: &Workspace) -> Result<Vec<ToolAccess>, String> {
-        input.read::<AgentToolInput>().map(|_| Vec::new())
+        let fields: AgentToolInput = input.read()?;
+        let kind = fields.subagent_type.unwrap_or_else(|| String::from("general"));
+        Ok(vec![ToolAccess::Named(kind)])
     }
 
     fn run(&self, input: &ToolInput, running: &ToolContext<'_>) -> ToolOutput {

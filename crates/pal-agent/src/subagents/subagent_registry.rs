@@ -140,6 +140,12 @@ impl SubagentsHandle {
     }
 }
 
+/// Definitions of the options, then those of files whose names are not taken.
+fn with_given(given: &[AgentDefinition], files: Vec<AgentDefinition>) -> Vec<AgentDefinition> {
+    let is_free = |file: &AgentDefinition| given.iter().all(|given| given.name != file.name);
+    given.iter().cloned().chain(files.into_iter().filter(is_free)).collect()
+}
+
 impl Subagents {
     pub(crate) fn new(
         template: AgentOptions,
@@ -151,10 +157,9 @@ impl Subagents {
         let folder = log.parent().map(|folder| folder.join(AGENTS_FOLDER)).unwrap_or_default();
         let may = Mutex::new((template.permissions.mode, template.permissions.rules.clone()));
         Subagents {
-            template,
             log,
             folder,
-            known: Mutex::new(known),
+            known: Mutex::new(with_given(&template.subagent.definitions, known)),
             sender,
             is_fork,
             start,
@@ -164,6 +169,7 @@ impl Subagents {
             may,
             counts: SubagentCounts::default(),
             is_ending: AtomicBool::new(false),
+            template,
             watching: Mutex::default(),
         }
     }
@@ -188,6 +194,7 @@ impl Subagents {
 
     /// Replaces the agent definitions.
     pub(crate) fn set_known(&self, known: Vec<AgentDefinition>) {
+        let known = with_given(&self.template.subagent.definitions, known);
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
     }
 

@@ -122,8 +122,9 @@ fn a_rewound_session_repeats_the_earlier_request() {
     agent.prompt("one");
     agent.prompt("two");
     let prompt = agent.log_of_kind("user")[1]["id"].as_str().unwrap().to_owned();
-    assert_eq!(agent.agent.rewind(&prompt).unwrap(), "two");
-    assert!(agent.agent.rewind("0199").is_err());
+    let both = pal_agent::RewindScope::Both;
+    assert_eq!(agent.agent.rewind(&prompt, both).unwrap().prompt.as_deref(), Some("two"));
+    assert!(agent.agent.rewind("0199", both).is_err());
     agent.prompt("two, but better");
     let heard = world.provider.heard();
     assert_eq!(heard.asked[2].departs_from(&heard.asked[0]), None);

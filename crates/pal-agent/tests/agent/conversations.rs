@@ -33,7 +33,7 @@ fn a_prompt_is_answered_and_recorded() {
     assert!(agent.log_of_kind("assistant")[0].to_string().contains("Two and two are four."));
     assert_eq!(agent.log_of_kind("response")[0]["source"], "main");
     let started = agent.events(|event| match event {
-        AgentEvent::SessionStarted(info) => Some(info.clone()),
+        AgentEvent::SessionStarted(info) => Some(info.as_ref().clone()),
         _ => None,
     });
     assert_eq!(started.len(), 1);

@@ -16,6 +16,7 @@ mod prompt_sections;
 mod provider_errors;
 mod small_windows;
 mod subagents;
+mod user_input;
 
 use pal_agent_testkit::{ProviderSetup, calls, is_summary, says};
 use pal_sim::{ExtractiveModel, ModelPrompt, SimulatedModel};

@@ -52,9 +52,9 @@ impl AccessBounds {
             ToolAccess::Run(_) if self.runs_commands => self.looks("Bash", need, workspace),
             // The session search declares this access.
             ToolAccess::Use if self.runs_commands => Ok(()),
-            ToolAccess::Run(_) | ToolAccess::Use | ToolAccess::Fetch(_) => Err(String::from(
-                "this run reads files of the project and writes memories, and nothing else.",
-            )),
+            ToolAccess::Run(_) | ToolAccess::Use | ToolAccess::Named(_) | ToolAccess::Fetch(_) => Err(
+                String::from("this run reads files of the project and writes memories, and nothing else."),
+            ),
         })
     }
 

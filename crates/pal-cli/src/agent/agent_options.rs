@@ -21,8 +21,10 @@ use pal_tools::SandboxOptions;
 use pal_view::{Estimator, Lens, ViewScope};
 use smol_str::SmolStr;
 
+use super::given_agents::parse_agents;
 use super::mcp_servers::mcp_servers;
 use super::model_profiles::model_profiles;
+use super::tool_choice::tools_left_out;
 use crate::arguments::{AgentArgs, ModelArgs, ProviderArg};
 use crate::failure::Failure;
 use crate::loaded_session::{card, lens};
@@ -30,12 +32,12 @@ use crate::model_refresh::card_from_provider;
 use crate::notices::Notices;
 use crate::permission_rules::{all_rules, permission_mode};
 use crate::progress::ReadingLog;
-use crate::provider::{endpoint, provider_policy, runtime, simulator, usual_dialect, usual_provider};
+use crate::provider::{chosen_provider, endpoint, provider_policy, runtime, simulator, usual_dialect};
 use crate::resume_directory::{continued_log, find_mismatch};
 use crate::session_start::{
     SessionStartInputs, memory_location, project_search, prompt_overrides, today, with_embeddings,
 };
-use crate::settings::Settings;
+use crate::settings::{Settings, full_model_name};
 
 /// Agent options for the current directory. They contain no permission prompt.
 pub(crate) fn options(
@@ -58,6 +60,7 @@ pub(crate) fn options_at(
     let home = settings.home.clone().ok_or_else(|| {
         Failure::with_hint("sessions cannot be saved: neither PAL_HOME nor HOME is set", "set one of them")
     })?;
+    check_directories(args, settings, notices)?;
     let origin = session_origin(directory, args, settings)?;
     let card = model(args, settings, &origin, notices)?;
     let lens = lens(&card, settings.estimator, ViewScope::Current);
@@ -78,17 +81,20 @@ pub(crate) fn options_at(
         prompt: prompt_options(&args.model, settings),
         permissions: PermissionOptions {
             mode,
-            is_mode_chosen: args.permissions.permission_mode.is_some(),
+            is_mode_chosen: args.permissions.permission_mode.is_some()
+                || args.compatibility.dangerously_skip_permissions,
             rules,
             asker: None,
             begins_planning: false,
+            allows_bypass: settings.permissions.bypass_forbidden_by.is_none(),
+            is_asking_program: false,
         },
         hooks,
-        tools: tool_options(settings),
+        tools: tool_options(args, settings)?,
         mcp: mcp_servers(&args.project, settings, notices)?,
         switches: settings.switches.clone(),
         clock: Clock { ahead: settings.clock_offset },
-        subagent: subagent_options(settings),
+        subagent: subagent_options(args, settings)?,
         background: BackgroundOptions {
             notes: notes(settings),
             tokens_daily: settings.background_tokens_daily,
@@ -124,7 +130,7 @@ fn model_options(
     card: &ModelCard,
     lens: Lens,
 ) -> Result<ModelOptions, Failure> {
-    let provider = args.model.provider.unwrap_or_else(|| usual_provider(card));
+    let provider = chosen_provider(args.model.provider, card, settings);
     let connection = connection(provider, settings, card)?;
     let limits = learned_limits(home, settings, card, connection.endpoint().address());
     Ok(ModelOptions {
@@ -135,6 +141,7 @@ fn model_options(
         connection: Arc::new(connection),
         run: run_settings(settings, card),
         lookup: model_profiles(settings, card, provider),
+        reports_progress: args.output.include_partial_messages,
     })
 }
 
@@ -148,6 +155,7 @@ fn prompt_options(args: &ModelArgs, settings: &Settings) -> PromptOptions {
         },
         language: set.language.clone(),
         output_style: set.output_style.clone(),
+        attaches_mentions: true,
         scratchpad: set.scratchpad,
         attribution: format!("Palimpsest {}", env!("CARGO_PKG_VERSION")),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -155,20 +163,27 @@ fn prompt_options(args: &ModelArgs, settings: &Settings) -> PromptOptions {
     }
 }
 
-fn tool_options(settings: &Settings) -> ToolOptions {
-    ToolOptions {
-        without: without_tools(settings),
+fn tool_options(args: &AgentArgs, settings: &Settings) -> Result<ToolOptions, Failure> {
+    let mut without = without_tools(settings);
+    if let Some(list) = &args.compatibility.tools {
+        without.extend(tools_left_out(list)?);
+    }
+    Ok(ToolOptions {
+        without,
         deferred: settings.deferred_tools.iter().map(SmolStr::from).collect(),
         sandbox: sandbox_options(settings),
         outputs: settings.output_limits,
         secret_variables: settings.secret_variables.clone(),
+        checkpoints: None,
         allows_private_addresses: settings.web_private_addresses,
-    }
+        output_schema: None,
+    })
 }
 
 /// Options of a session that is no subagent itself.
-fn subagent_options(settings: &Settings) -> SubagentOptions {
-    SubagentOptions {
+fn subagent_options(args: &AgentArgs, settings: &Settings) -> Result<SubagentOptions, Failure> {
+    let definitions = args.compatibility.agents.as_deref().map(parse_agents).transpose()?.unwrap_or_default();
+    Ok(SubagentOptions {
         folder: None,
         depth: 0,
         identity: None,
@@ -176,7 +191,24 @@ fn subagent_options(settings: &Settings) -> SubagentOptions {
         teammate_command: Some(teammate_command()),
         progress_every: (!settings.switches.is_off(KillSwitch::Progress))
             .then_some(settings.progress_interval),
+        definitions,
+    })
+}
+
+/// Checks that added directories exist: a mistyped one is not noticed until a call is denied.
+fn check_directories(args: &AgentArgs, settings: &Settings, notices: &Notices) -> Result<(), Failure> {
+    for directory in &args.permissions.added {
+        if !directory.is_dir() {
+            return Err(Failure::usage_error(
+                format!("--add-dir {}: there is no such directory", directory.display()),
+                "check the path; it is relative to the directory that pal works in",
+            ));
+        }
     }
+    for directory in settings.permissions.directories.iter().filter(|directory| !directory.is_dir()) {
+        notices.add(format_args!("permissions.directories: there is no directory {}", directory.display()));
+    }
+    Ok(())
 }
 
 fn memory_options(
@@ -256,8 +288,9 @@ fn model(
 
 /// The card of a model: of the tables, else of its provider.
 fn known_card(model: &str, args: &AgentArgs, settings: &Settings, notices: &Notices) -> ModelCard {
+    let model = &full_model_name(model, settings);
     let found = settings.cards.find(model);
-    let provider = args.model.provider.unwrap_or_else(|| usual_provider(&found.card));
+    let provider = chosen_provider(args.model.provider, &found.card, settings);
     let refreshed = found.notice.is_some().then(|| card_from_provider(model, provider, settings)).flatten();
     refreshed.unwrap_or_else(|| card(settings, model, notices))
 }

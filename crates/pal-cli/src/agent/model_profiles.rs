@@ -9,7 +9,7 @@ use pal_view::{ViewScope, WindowLimits};
 use crate::arguments::ProviderArg;
 use crate::loaded_session::lens;
 use crate::provider::usual_provider;
-use crate::settings::Settings;
+use crate::settings::{Settings, full_model_name};
 
 /// Question whose price ranks models by size.
 const QUESTION: Usage = Usage {
@@ -53,7 +53,7 @@ fn find_model(name: &str, settings: &Settings, own: &ModelCard) -> Option<ModelC
 /// The small model: the one in the settings, else the provider's cheapest; on a server of unknown models, the session's own.
 fn small_model(settings: &Settings, own: &ModelCard, provider: ProviderArg) -> ModelCard {
     if let Some(name) = &settings.small_model {
-        return settings.cards.find(name).card;
+        return settings.cards.find(&full_model_name(name, settings)).card;
     }
     if provider == ProviderArg::Chat {
         return own.clone();

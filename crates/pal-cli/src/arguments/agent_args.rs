@@ -6,13 +6,17 @@ use clap::{Args, ValueEnum};
 use pal_settings::FlagSetting;
 use serde_json::{Value, json};
 
-use super::ProviderArg;
+use super::{CompatibilityArgs, ProviderArg};
+use crate::failure::Failure;
 
 /// A prompt for the agent, and how to run it.
 #[derive(Args, Clone)]
 pub(crate) struct AgentArgs {
-    /// Prompt for the agent; piped input is appended to it
+    /// Prompt for the agent, one or more words; piped input is appended to it
     #[arg(value_name = "PROMPT")]
+    pub(crate) words: Vec<String>,
+    /// The words of the prompt as one text.
+    #[arg(skip)]
     pub(crate) prompt: Option<String>,
     /// Run without questions, print the answer and exit
     #[arg(short = 'p', long = "print", help_heading = "Agent")]
@@ -38,6 +42,8 @@ pub(crate) struct AgentArgs {
     pub(crate) permissions: PermissionArgs,
     #[command(flatten)]
     pub(crate) project: ProjectArgs,
+    #[command(flatten)]
+    pub(crate) compatibility: CompatibilityArgs,
 }
 
 /// Formats of input and output.
@@ -52,6 +58,15 @@ pub(crate) struct OutputArgs {
     /// Stream answers as they arrive (with stream-json)
     #[arg(long, help_heading = "Agent")]
     pub(crate) include_partial_messages: bool,
+    /// Print prompts as they are recorded to a program that drives pal, too (with stream-json)
+    #[arg(long, help_heading = "Agent")]
+    pub(crate) replay_user_messages: bool,
+    /// End with an object that fits this JSON Schema; it is `structured_output` in JSON output
+    #[arg(long, value_name = "SCHEMA", help_heading = "Agent")]
+    pub(crate) json_schema: Option<String>,
+    /// Exit with 4 if a tool call was denied
+    #[arg(long, help_heading = "Agent")]
+    pub(crate) strict: bool,
     /// Print tool calls and notices even if standard error is not a terminal
     #[arg(long, help_heading = "Agent")]
     pub(crate) verbose: bool,
@@ -123,6 +138,9 @@ pub(crate) struct PermissionArgs {
     /// Permission mode (default: the one in the settings)
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Permissions")]
     pub(crate) permission_mode: Option<PermissionModeArg>,
+    /// Ask this tool of an MCP server for permission, as in mcp__server__tool; `stdio` asks the program that drives pal
+    #[arg(long, value_name = "TOOL", help_heading = "Permissions")]
+    pub(crate) permission_prompt_tool: Option<String>,
     /// Run shell commands without the sandbox
     #[arg(long, help_heading = "Permissions")]
     pub(crate) no_sandbox: bool,
@@ -190,14 +208,49 @@ impl PermissionModeArg {
 }
 
 impl AgentArgs {
+    /// Joins the words of the prompt.
+    pub(crate) fn join_prompt(&mut self) {
+        self.prompt = (!self.words.is_empty()).then(|| self.words.join(" "));
+    }
+
+    /// Reads the files of system prompts.
+    pub(crate) fn read_prompt_files(&mut self) -> Result<(), Failure> {
+        let read = |path: &PathBuf| {
+            std::fs::read_to_string(path).map_err(|error| match error.kind() {
+                std::io::ErrorKind::InvalidData => {
+                    Failure::usage_error(format!("{}: it is not text", path.display()), "give a text file")
+                }
+                _ => Failure::of_file(path, &error),
+            })
+        };
+        if let Some(path) = &self.compatibility.system_prompt_file {
+            self.model.system_prompt = Some(read(path)?);
+        }
+        if let Some(path) = &self.compatibility.append_system_prompt_file {
+            self.model.append_system_prompt = Some(read(path)?);
+        }
+        Ok(())
+    }
+
     /// Settings that flags give. They override settings files except the managed one.
     pub(crate) fn settings(&self) -> Vec<FlagSetting> {
         let set = |flag: &str, key: &'static str, value: Option<Value>| {
             value.map(|value| FlagSetting { flag: flag.to_owned(), key, value })
         };
         let (limits, permissions) = (&self.limits, &self.permissions);
+        let compatibility = &self.compatibility;
         let mode = permissions.permission_mode.map(|mode| json!(mode.name()));
+        let is_bypass = compatibility.dangerously_skip_permissions;
+        let effort = compatibility.effort.map(|effort| json!(effort.name()));
+        let log = compatibility.debug.as_ref().map(|filter| json!(filter));
+        let home = pal_store::home_from_environment();
+        let log_file =
+            home.filter(|_| log.is_some() && !self.is_print).map(|home| json!(home.join("debug.log")));
         let all = [
+            set("--dangerously-skip-permissions", "permissions.mode", is_bypass.then(|| json!("bypass"))),
+            set("--effort", "effort", effort),
+            set("--debug", "log", log),
+            set("--debug", "log_file", log_file),
             set("--max-turns", "max_turns", limits.max_turns.map(|most| json!(most))),
             set("--max-cost-usd", "max_cost_usd", limits.max_cost_usd.map(|most| json!(most))),
             set("--max-tokens-total", "max_tokens_total", limits.max_tokens_total.map(|most| json!(most))),
@@ -207,16 +260,50 @@ impl AgentArgs {
         all.into_iter().flatten().collect()
     }
 
+    /// Options as a program means them that drives pal through standard input: there is no terminal, and a continued session
+    /// keeps its system prompt.
+    pub(crate) fn for_stream_input(mut self) -> AgentArgs {
+        if self.output.input_format == InputFormat::StreamJson {
+            self.is_print = true;
+            if self.session.is_continued || self.session.resume.is_some() {
+                (self.model.system_prompt, self.model.append_system_prompt) = (None, None);
+            }
+        }
+        self
+    }
+
     /// Finds options that contradict each other: the problem and the next step.
     pub(crate) fn contradiction(&self) -> Option<(&'static str, &'static str)> {
         let (output, session) = (&self.output, &self.session);
         let is_stream = output.output_format == OutputFormat::StreamJson;
         let reads_stream = output.input_format == InputFormat::StreamJson;
-        if output.include_partial_messages && !is_stream {
+        if self.compatibility.fallback_model.is_some() {
+            Some((
+                "--fallback-model is not supported: a request that fails is retried, then the session waits for you",
+                "continue it with another model: `pal -p --continue --model sonnet 'Go on.'`",
+            ))
+        } else if output.include_partial_messages && !is_stream {
             Some((
                 "--include-partial-messages works only with --output-format stream-json",
                 "add --output-format stream-json",
             ))
+        } else if let Some(tool) = self.permissions.permission_prompt_tool.as_deref()
+            && tool != "stdio"
+            && !tool.starts_with("mcp__")
+        {
+            Some((
+                "--permission-prompt-tool needs a tool of an MCP server, or stdio",
+                "give its name as in mcp__server__tool; `/mcp` lists the servers and their tools",
+            ))
+        } else if self.permissions.permission_prompt_tool.as_deref() == Some("stdio") && !reads_stream {
+            Some((
+                "--permission-prompt-tool stdio needs a program that answers on standard input",
+                "add --input-format stream-json --output-format stream-json",
+            ))
+        } else if output.strict && !self.is_print {
+            Some(("--strict works only with --print: it is about the exit code", "add -p"))
+        } else if output.json_schema.is_some() && !self.is_print {
+            Some(("--json-schema works only with --print", "add -p"))
         } else if reads_stream && !is_stream {
             Some((
                 "--input-format stream-json needs an output format for many answers",
@@ -240,6 +327,7 @@ impl AgentArgs {
                 "add --fork-session",
             ))
         } else if (self.model.system_prompt.is_some() || self.model.append_system_prompt.is_some())
+            && !reads_stream
             && (session.is_continued || session.resume.is_some())
         {
             Some((
@@ -266,7 +354,7 @@ impl PermissionArgs {
 }
 
 /// Splits a list of rules at commas and spaces outside of parentheses.
-fn split_rules(list: &str) -> Vec<String> {
+pub(crate) fn split_rules(list: &str) -> Vec<String> {
     let mut rules = Vec::new();
     let (mut rule, mut depth) = (String::new(), 0_usize);
     for character in list.chars() {
@@ -305,7 +393,7 @@ mod tests {
     use crate::arguments::{CliArgs, CliCommand};
 
     fn parsed(arguments: &[&str]) -> CliArgs {
-        CliArgs::try_parse_from([&["pal"], arguments].concat()).unwrap()
+        CliArgs::try_parse_from([&["pal"], arguments].concat()).unwrap().with_prompt()
     }
 
     #[test]
@@ -322,7 +410,9 @@ mod tests {
         }
         assert!(matches!(parsed(&["cost"]).command, Some(CliCommand::Cost(_))));
         assert!(parsed(&["-p"]).agent.prompt.is_none());
-        assert!(CliArgs::try_parse_from(["pal", "-p", "one", "two"]).is_err(), "words need quotes");
+        let unquoted = parsed(&["-p", "show", "me", "the", "cost", "--verbose"]);
+        assert!(unquoted.command.is_none() && unquoted.agent.output.verbose);
+        assert_eq!(unquoted.agent.prompt.as_deref(), Some("show me the cost"));
     }
 
     #[test]
@@ -353,6 +443,10 @@ mod tests {
                 "prompts come as lines",
             ),
             (&["-p", "--fork-session"], "--fork-session"),
+            (&["-p", "--permission-prompt-tool", "Bash"], "--permission-prompt-tool"),
+            (&["-p", "--permission-prompt-tool", "stdio"], "standard input"),
+            (&["--json-schema", "{}"], "--json-schema"),
+            (&["--strict"], "--strict"),
             (&["-p", "--resume"], "--resume"),
             (&["-p", "-c", "--system-prompt", "x"], "--system-prompt"),
             (&["--resume", "--append-system-prompt", "x"], "--append-system-prompt"),

@@ -1,4 +1,4 @@
-//! Arguments of `pal recall` and `pal mcp`.
+//! Arguments of `pal recall`.
 
 use std::path::PathBuf;
 
@@ -8,12 +8,13 @@ use super::ColorArg;
 
 /// Search all saved sessions of this project for exact text
 ///
-/// Searches prompts, answers, tool results, logs of subagents and spilled results. Shows the matching lines with context, the
-/// author, the time, and the file and line. Words match in any order and with any ending. Nothing leaves this machine. The
-/// first search indexes everything; later ones only what is new.
+/// Searches prompts, answers, tool results, logs of subagents and spilled results. Shows a line for each match; --full shows it
+/// with context, the author, the time, and the file and line. Words match in any order and with any ending, and a misspelt word
+/// matches the nearest one; text in double quotes matches as it is. Nothing leaves this machine. The first search indexes
+/// everything; later ones only what is new.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal recall 'why did we drop the cache'\n  pal recall --all retryPolicy backoff\n  pal recall --session 0199a8f2 'error TS2345' -C 8\n  pal recall migration --json | jq -r '.[] | [.at, .session, .text] | @tsv'"
+    after_help = "Examples:\n  pal recall 'why did we drop the cache'\n  pal recall --all retryPolicy backoff\n  pal recall '\"connection reset\" retry' --full\n  pal recall --session 0199a8f2 'error TS2345' -C 8\n  pal recall migration --json | jq -r '.[] | [.at, .session, .text] | @tsv'"
 )]
 pub(crate) struct RecallArgs {
     /// Words to search for
@@ -28,9 +29,12 @@ pub(crate) struct RecallArgs {
     /// Maximum number of results
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(crate) limit: usize,
-    /// Lines of context around a match
-    #[arg(short = 'C', long, value_name = "N", default_value_t = 2)]
-    pub(crate) context: usize,
+    /// Show each match with its context, author, time, file and line
+    #[arg(short, long)]
+    pub(crate) full: bool,
+    /// Lines of context around a match (default: 2); implies --full
+    #[arg(short = 'C', long, value_name = "N")]
+    pub(crate) context: Option<usize>,
     /// Directory of the project (default: the current directory)
     #[arg(long = "in", value_name = "DIRECTORY", conflicts_with_all = ["all", "session"])]
     pub(crate) directory: Option<PathBuf>,
@@ -40,22 +44,4 @@ pub(crate) struct RecallArgs {
     /// Print a JSON array
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Serve memory and recall to other agents, over the Model Context Protocol on standard input and output
-///
-/// Any MCP client can search, read and write the memories of a project and search its sessions. Clients start the server
-/// themselves; docs/mcp.md shows how to configure them. Every memory written this way is versioned, names the program that
-/// wrote it, and has its secrets masked.
-#[derive(Args)]
-#[command(
-    after_help = "Examples:\n  claude mcp add palimpsest -- pal mcp\n  codex mcp add palimpsest -- pal mcp --project ~/src/thing\n  pal mcp --read-only                         no writing tools"
-)]
-pub(crate) struct McpArgs {
-    /// Directory of the project (default: the current directory)
-    #[arg(long, value_name = "DIRECTORY")]
-    pub(crate) project: Option<PathBuf>,
-    /// Offer no tools that write
-    #[arg(long)]
-    pub(crate) read_only: bool,
 }

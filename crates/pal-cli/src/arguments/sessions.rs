@@ -70,17 +70,21 @@ pub(crate) enum ExportFormat {
 
 /// Import sessions of other agents into logs of pal
 ///
-/// Reads sessions of Claude Code, Codex, pi, Copilot CLI, Gemini CLI and mini-swe-agent, and detects the format. Nothing is
-/// lost: lines that are no part of the conversation, malformed ones included, are kept aside in the log and counted. The source
-/// is not changed. Importing the same file again changes nothing.
+/// Reads sessions of Claude Code, Codex, pi, Copilot CLI, Gemini CLI and mini-swe-agent, and detects the format. A directory
+/// stands for all sessions in it. Nothing is lost: lines that are no part of the conversation, malformed ones included, are
+/// kept aside in the log and counted. The source is not changed. Importing a session that has grown extends its log; importing
+/// the same file again changes nothing.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal import ~/.claude/projects/*/*.jsonl\n  pal import --dry-run session.jsonl"
+    after_help = "Examples:\n  pal import ~/.claude/projects/*/*.jsonl\n  pal import ~/.claude/projects ~/.codex/sessions\n  pal import --watch ~/.claude/projects      follow sessions while they are written\n  pal import --dry-run session.jsonl"
 )]
 pub(crate) struct ImportArgs {
-    /// Session files of other agents
+    /// Session files of other agents, or directories of them
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// Keep running, and import sessions whenever they change
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) watch: bool,
     /// Reject a file at its first malformed line instead of keeping the line aside
     #[arg(long)]
     pub(crate) strict: bool,

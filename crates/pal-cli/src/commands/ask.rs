@@ -29,7 +29,7 @@ use crate::next_request::{NextRequestParams, request_at};
 use crate::notices::{Notices, print_notice};
 use crate::open_session::cache_key;
 use crate::progress::Countdown;
-use crate::provider::{endpoint, provider_policy, runtime, simulator, usual_dialect, usual_provider};
+use crate::provider::{chosen_provider, endpoint, provider_policy, runtime, simulator, usual_dialect};
 use crate::settings::Settings;
 
 pub(crate) fn ask(
@@ -46,7 +46,7 @@ pub(crate) fn ask(
     }
     let model = arguments.model.clone().or_else(|| session.model_of_request(session.branch.len()));
     let card = card(settings, model.as_deref().unwrap_or(pal_settings::DEFAULT_MODEL), &Notices::to_stderr());
-    let provider = arguments.provider.unwrap_or_else(|| usual_provider(&card));
+    let provider = chosen_provider(arguments.provider, &card, settings);
     let cache_key = cache_key(&session.branch);
     let view = View::from_branch(lens(&card, settings.estimator, ViewScope::Current), session.branch);
     let max_tokens = arguments.max_tokens.min(card.max_output);

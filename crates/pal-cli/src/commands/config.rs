@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use pal_model::did_you_mean;
 use pal_report::{TextStyle, clip_line};
-use pal_settings::{KillSwitch, SETTING_KEYS, SettingEntry, SettingOrigin, SettingsSource};
+use pal_settings::{
+    KillSwitch, SETTING_KEYS, SettingEntry, SettingKey, SettingKind, SettingOrigin, SettingsSource,
+};
 use serde_json::{Value, json};
 
 use crate::arguments::ConfigArgs;
@@ -63,7 +65,7 @@ fn as_json(entry: &SettingEntry) -> Value {
     let from: Vec<Value> = entry.parts.iter().map(|part| origin_json(&part.origin)).collect();
     json!({
         "key": entry.key.name,
-        "value": entry.value(),
+        "value": shown_value(entry.key, entry.value()),
         "default": entry.key.default_value(),
         "from": from,
         "variables": entry.key.variables,
@@ -109,7 +111,11 @@ fn clip_source(from: &str, columns: usize) -> String {
 
 fn row(entry: &SettingEntry, settings: &Settings) -> [String; 3] {
     let from: Vec<String> = entry.parts.iter().map(|part| format_origin(&part.origin, settings)).collect();
-    [entry.key.name.to_owned(), clip_line(&format_value(&entry.value()), VALUE_COLUMNS), from.join("; ")]
+    [
+        entry.key.name.to_owned(),
+        clip_line(&format_value(&shown_value(entry.key, entry.value())), VALUE_COLUMNS),
+        from.join("; "),
+    ]
 }
 
 fn print_one(
@@ -122,7 +128,8 @@ fn print_one(
     writeln!(out, "{}  {}", colors.bold(key.name), colors.dim(key.description))?;
     for part in &entry.parts {
         let from = format!("({})", format_origin(&part.origin, settings));
-        writeln!(out, "  {}  {}", clip_line(&format_value(&part.value), 400), colors.dim(&from))?;
+        let value = shown_value(key, part.value.clone());
+        writeln!(out, "  {}  {}", clip_line(&format_value(&value), 400), colors.dim(&from))?;
     }
     writeln!(out, "  accepts {}", key.kind.expectation())?;
     if entry.is_set() {
@@ -132,6 +139,16 @@ fn print_one(
         writeln!(out, "  variable: {}", key.variables.join(", "))?;
     }
     Ok(())
+}
+
+/// A value as it may be shown: environment variables may hold keys.
+fn shown_value(key: &SettingKey, value: Value) -> Value {
+    match value {
+        Value::Object(table) if key.kind == SettingKind::Variables => {
+            table.into_iter().map(|(name, _)| (name, Value::from("***"))).collect()
+        }
+        value => value,
+    }
 }
 
 /// Formats a value in one line, as it would be written.

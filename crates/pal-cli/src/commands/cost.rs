@@ -1,4 +1,6 @@
-//! `pal cost`: what a session cost, what the cache and the layers saved, and how the context grew.
+//! `pal cost`: what a session cost, or all sessions of all agents.
+
+mod overview;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -18,8 +20,11 @@ pub(crate) fn cost(
     notices: &Notices,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    let SessionLedger { path, name, ledger } =
-        SessionLedger::open(arguments.session.as_deref(), settings, notices)?;
+    if overview::is_wanted(arguments) {
+        return overview::write(arguments, settings, notices, out);
+    }
+    let session = arguments.sessions.first().map(String::as_str);
+    let SessionLedger { path, name, ledger } = SessionLedger::open(session, settings, notices)?;
     let report = CostReport { name: &name, path: &path, ledger: &ledger };
     if arguments.json {
         writeln!(out, "{}", report.to_json())?;

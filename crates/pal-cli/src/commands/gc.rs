@@ -1,5 +1,7 @@
 //! `pal gc`: removes the oldest command outputs and spilled results.
 
+mod old_sessions;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +19,7 @@ use crate::failure::Failure;
 use crate::open_session::now;
 use crate::settings::Settings;
 use crate::terminal_style::auto_style;
+use old_sessions::OldSessions;
 use pal_report::format_bytes;
 
 /// Sessions that are listed; the others are counted.
@@ -36,8 +39,9 @@ pub(crate) fn gc(arguments: &GcArgs, settings: &Settings, out: &mut dyn Write) -
     let files = list_outputs(home);
     let total = total_bytes(&files);
     let chosen = choose_outputs_to_remove(&files, bytes_max);
+    let old = OldSessions::find(home, settings.retention, now());
     if arguments.json {
-        return write_json(arguments, (files.len(), total, bytes_max), &chosen, out);
+        return write_json(arguments, (files.len(), total, bytes_max), (&chosen, old), home, out);
     }
     writeln!(
         out,
@@ -46,14 +50,18 @@ pub(crate) fn gc(arguments: &GcArgs, settings: &Settings, out: &mut dyn Write) -
         count_noun(files.len(), "output"),
         format_bytes(bytes_max)
     )?;
-    if chosen.is_empty() {
+    if chosen.is_empty() && old.is_empty() {
         writeln!(out, "Nothing to remove. Use `--keep-mb N` to keep less than the limit.")?;
         return Ok(ExitCode::SUCCESS);
     }
-    write_plan(&chosen, home, out)?;
+    if !chosen.is_empty() {
+        write_plan(&chosen, home, out)?;
+    }
+    old.write_plan(settings.retention, out)?;
     if !arguments.yes && !is_confirmed(out)? {
         return Ok(ExitCode::SUCCESS);
     }
+    old.remove(home, now()).write_result(out)?;
     let cleanup = remove_outputs(chosen, None, now());
     write_result(&cleanup, out)
 }
@@ -125,14 +133,17 @@ fn write_result(cleanup: &OutputCleanup, out: &mut dyn Write) -> Result<ExitCode
 fn write_json(
     arguments: &GcArgs,
     (count, total, bytes_max): (usize, u64, u64),
-    chosen: &[OutputFile],
+    (chosen, old): (&[OutputFile], OldSessions),
+    home: &Path,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
+    let (inactive, expired) = old.ids();
     let would_free = total_bytes(chosen);
     let cleanup = match arguments.yes {
         true => remove_outputs(chosen.to_owned(), None, now()),
         false => OutputCleanup::default(),
     };
+    let sessions = if arguments.yes { old.remove(home, now()) } else { Default::default() };
     let paths = |files: &[OutputFile]| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
     let failed =
         cleanup.failed.iter().map(|(file, error)| json!({"path": file.path, "error": error.to_string()}));
@@ -141,6 +152,8 @@ fn write_json(
         "would_free_bytes": would_free, "would_remove": paths(chosen),
         "is_dry_run": !arguments.yes, "freed_bytes": cleanup.freed(), "removed": paths(&cleanup.removed),
         "open": paths(&cleanup.open), "failed": failed.collect::<Vec<_>>(),
+        "inactive_sessions": inactive, "expired_in_trash": expired,
+        "sessions_to_trash": sessions.trashed, "sessions_deleted": sessions.deleted, "sessions_failed": sessions.failed,
     });
     writeln!(out, "{object}")?;
     Ok(if cleanup.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(crate::exit_codes::ERROR) })

@@ -1,6 +1,7 @@
-//! `pal mcp`: serves memory and recall to other agents.
+//! `pal mcp`: serves memory and recall to other agents, and changes the servers of the settings.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,14 +10,28 @@ use pal_memory::MemoryLocation;
 use pal_project::find_project;
 use pal_recall::project_and_session;
 
-use crate::arguments;
+use super::mcp_configuration;
+use crate::arguments::{McpArgs, McpCommand};
 use crate::failure::Failure;
 use crate::notices::Notices;
 use crate::session_start::with_embeddings;
 use crate::settings::Settings;
 use pal_report::stored_sessions;
 
-pub(crate) fn mcp(arguments: &arguments::McpArgs, settings: &Settings) -> Result<ExitCode, Failure> {
+pub(crate) fn mcp(
+    arguments: &McpArgs,
+    settings: &Settings,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    match &arguments.command {
+        None => serve(arguments, settings),
+        Some(McpCommand::Add(arguments)) => mcp_configuration::add(arguments, out),
+        Some(McpCommand::List(arguments)) => mcp_configuration::list(arguments, settings, out),
+        Some(McpCommand::Remove(arguments)) => mcp_configuration::remove(arguments, settings, out),
+    }
+}
+
+fn serve(arguments: &McpArgs, settings: &Settings) -> Result<ExitCode, Failure> {
     let home = settings.home.as_deref().ok_or_else(|| {
         Failure::with_hint(
             "no home directory is known",

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::arguments::{ModelsArgs, ProviderArg};
 use crate::failure::Failure;
 use crate::model_refresh::refresh_models;
-use crate::settings::{Settings, settings_at};
+use crate::settings::{Settings, TypedSettings, settings_at};
 use crate::terminal_style::style_for;
 
 /// Maximum time to wait for the model list.
@@ -35,7 +35,7 @@ pub(crate) fn models(
         let listed = refresh_models(arguments.provider, settings, LIMIT)?;
         let described = listed.iter().filter(|model| model.window.is_some()).count();
         eprintln!("pal: the provider lists {}, {described} with a window", count_noun(listed.len(), "model"));
-        cards = settings_at(std::env::current_dir().ok(), None, Vec::new())?.cards;
+        cards = settings_at(std::env::current_dir().ok(), TypedSettings::default())?.cards;
     }
     if arguments.json {
         let all: Vec<Value> = cards.names().map(|name| card_json(&cards.find(name).card)).collect();

@@ -23,6 +23,8 @@ use passage_list::PassageList;
 
 /// Time limit for indexing new content per search; the rest is searched unindexed.
 const INDEXING_MAX: Duration = Duration::from_millis(1_500);
+/// Lines of context around a match.
+const CONTEXT_LINES: usize = 2;
 
 pub(crate) fn recall(
     arguments: &arguments::RecallArgs,
@@ -49,7 +51,7 @@ pub(crate) fn recall(
         }
         if updated.is_behind {
             eprintln!(
-                "pal: indexing is not finished: the rest of the logs is search_scope without the index, and indexed by the \
+                "pal: indexing is not finished: the rest of the logs is searched without the index, and indexed by the \
                  next searches"
             );
         }
@@ -57,7 +59,7 @@ pub(crate) fn recall(
             query: &query,
             session: session.as_deref(),
             limit: arguments.limit,
-            context_lines: arguments.context,
+            context_lines: arguments.context.unwrap_or(CONTEXT_LINES),
             now: now(),
             caller: None,
         };
@@ -77,6 +79,7 @@ pub(crate) fn recall(
         columns: columns(),
         now: now(),
         is_all: arguments.all,
+        is_full: arguments.full || arguments.context.is_some(),
     };
     match found.passages.is_empty() {
         true => {

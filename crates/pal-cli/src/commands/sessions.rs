@@ -1,5 +1,6 @@
 //! `pal sessions`: the stored sessions of a project, or all of them.
 
+use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,7 +9,10 @@ use std::time::{Duration, Instant};
 use pal_model::text::count_noun;
 use pal_model::{ModelCatalog, Timestamp};
 use pal_report::stored_sessions::{self, StoredSession};
-use pal_report::{SessionList, SessionSummary, distinct_id_chars, format_age, format_bytes, read_summaries};
+use pal_report::{
+    SessionList, SessionSummary, distinct_id_chars, format_age, format_bytes, format_count, format_usd,
+    read_summaries,
+};
 use serde_json::Value;
 
 use crate::arguments::SessionsArgs;
@@ -39,7 +43,7 @@ pub(crate) fn sessions(
         (Some(project), sessions)
     };
     let mut rows = read(&sessions, &settings.cards);
-    let (count, disk_bytes) = (rows.len(), rows.iter().map(|row| row.disk_bytes).sum());
+    let totals = SessionTotals::of(&rows);
     let hidden = rows.len().saturating_sub(arguments.limit.unwrap_or(usize::MAX));
     rows.truncate(arguments.limit.unwrap_or(usize::MAX));
     if arguments.json {
@@ -47,13 +51,21 @@ pub(crate) fn sessions(
         writeln!(out, "{}", Value::from(list))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let ids: Vec<String> = stored_sessions::list_sessions(home).into_iter().map(|kept| kept.id).collect();
+    let elsewhere = ids.len().saturating_sub(totals.sessions);
     if rows.is_empty() {
         let of = project.map_or(String::new(), |project| format!(" for {}", project.display()));
         writeln!(out, "No sessions found{of}.")?;
+        if elsewhere > 0 {
+            let others = count_noun(elsewhere, "session");
+            writeln!(
+                out,
+                "{others} in other directories: `pal sessions --all`; `pal -r ID` resumes any of them."
+            )?;
+        }
         writeln!(out, "Start one with `pal`, or convert sessions of other agents with `pal import`.")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let ids: Vec<String> = stored_sessions::list_sessions(home).into_iter().map(|kept| kept.id).collect();
     let list =
         SessionList { sessions: &rows, id_chars: distinct_id_chars(ids), with_directories: arguments.all };
     list.write_text(auto_style(), columns(), now(), out)?;
@@ -62,15 +74,66 @@ pub(crate) fn sessions(
     }
     let outputs = pal_store::total_bytes(&pal_store::list_outputs(home));
     let limit = settings.output_limits.total_bytes_max;
+    writeln!(out, "{totals}")?;
     writeln!(
         out,
-        "{}: {} on disk; outputs of all projects: {} of {} (`pal gc`)",
-        count_noun(count, "session"),
-        format_bytes(disk_bytes),
+        "outputs of all projects: {} of {} (`pal gc`)",
         format_bytes(outputs),
         format_bytes(limit)
     )?;
+    if elsewhere > 0 {
+        writeln!(
+            out,
+            "{} in other directories: `pal sessions --all`",
+            count_noun(elsewhere, "more session")
+        )?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Sums over the sessions of a list.
+#[derive(Default)]
+struct SessionTotals {
+    sessions: usize,
+    disk_bytes: u64,
+    tokens: u64,
+    /// Cost in US dollars; none if no session has a known price.
+    cost: Option<f64>,
+    /// Cost that a simulator computed.
+    simulated_cost: f64,
+    /// Responses without a known price.
+    unpriced: u64,
+}
+
+impl SessionTotals {
+    fn of(rows: &[SessionSummary]) -> SessionTotals {
+        let mut totals = SessionTotals { sessions: rows.len(), ..SessionTotals::default() };
+        for row in rows {
+            totals.disk_bytes += row.disk_bytes;
+            totals.tokens += row.digest.tokens();
+            totals.cost = row.digest.cost().map(|cost| cost + totals.cost.unwrap_or(0.0)).or(totals.cost);
+            totals.simulated_cost += row.digest.simulated_cost;
+            totals.unpriced += row.digest.unpriced;
+        }
+        totals
+    }
+}
+
+impl fmt::Display for SessionTotals {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: ", count_noun(self.sessions, "session"))?;
+        if let Some(cost) = self.cost {
+            let more = if self.unpriced > 0 { " and more" } else { "" };
+            write!(formatter, "{}{more}, ", format_usd(cost))?;
+        }
+        if self.simulated_cost > 0.0 {
+            write!(formatter, "{} simulated, ", format_usd(self.simulated_cost))?;
+        }
+        if self.tokens > 0 {
+            write!(formatter, "{} tokens, ", format_count(self.tokens))?;
+        }
+        write!(formatter, "{} on disk", format_bytes(self.disk_bytes))
+    }
 }
 
 /// A session that can be resumed.

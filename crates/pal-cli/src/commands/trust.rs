@@ -8,6 +8,7 @@ use pal_settings::{TRUSTED_FILES, record_trust};
 use crate::arguments::TrustArgs;
 use crate::failure::Failure;
 use crate::settings::Settings;
+use crate::setup::visible_text;
 
 pub(crate) fn trust(
     arguments: &TrustArgs,
@@ -28,7 +29,7 @@ pub(crate) fn trust(
             Ok(text) => {
                 n_files += 1;
                 // The user sees everything they approve, with control characters made visible.
-                writeln!(out, "--- {}\n{}\n", path.display(), visible(text.trim_end()))?;
+                writeln!(out, "--- {}\n{}\n", path.display(), visible_text(text.trim_end()))?;
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Failure::of_file(&path, &error)),
@@ -61,17 +62,4 @@ pub(crate) fn trust(
     record_trust(&home, &project)?;
     writeln!(out, "Trusted: {}. If one of these files changes, you are asked again.", project.display())?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Makes control characters visible.
-fn visible(text: &str) -> String {
-    let show = |character: char| match character {
-        '\n' | '\t' => character.to_string(),
-        _ if character.is_control() => character.escape_default().to_string(),
-        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
-            character.escape_unicode().to_string()
-        }
-        _ => character.to_string(),
-    };
-    text.chars().map(show).collect()
 }

@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
-use pal_events::{PromptResult, SessionInfo, ToolDenial};
-use pal_model::{IdSource, Timestamp, UsageTotals, escape_into};
+use pal_events::{ExchangeReport, NO_STRUCTURED_OUTPUT, PromptResult, SessionInfo, ToolDenial};
+use pal_model::{IdSource, ModelCatalog, Timestamp, UsageTotals, escape_into};
 use serde_json::{Value, json};
 
+use super::model_usage::ModelUsage;
 use super::output_format::error_of;
 use crate::failure::Failure;
 
@@ -19,6 +20,8 @@ pub(crate) struct JsonLines<'a> {
     turns_max: Option<u64>,
     /// Warnings for results.
     warnings: Vec<String>,
+    /// Usage by model, for results.
+    models: ModelUsage,
 }
 
 impl<'a> JsonLines<'a> {
@@ -28,6 +31,7 @@ impl<'a> JsonLines<'a> {
         seed: u64,
         now: fn() -> Timestamp,
         turns_max: Option<u64>,
+        cards: ModelCatalog,
     ) -> JsonLines<'a> {
         JsonLines {
             out,
@@ -36,12 +40,18 @@ impl<'a> JsonLines<'a> {
             session: String::new(),
             turns_max,
             warnings: Vec::new(),
+            models: ModelUsage::new(cards),
         }
     }
 
     /// Sets the session of the lines that follow.
     pub(super) fn set_session(&mut self, began: &SessionInfo) {
         self.session.clone_from(&began.session_id);
+    }
+
+    /// Adds an exchange to the usage of later results.
+    pub(super) fn count(&mut self, report: &ExchangeReport) {
+        self.models.add(report);
     }
 
     /// Adds a warning to later results.
@@ -63,7 +73,8 @@ impl<'a> JsonLines<'a> {
 
     /// Writes a finished line and flushes.
     pub(super) fn write_text(&mut self, line: &str) -> Result<(), Failure> {
-        writeln!(self.out, "{line}")?;
+        // One write, so that lines of other threads do not mix with it.
+        self.out.write_all(format!("{line}\n").as_bytes())?;
         Ok(self.out.flush()?)
     }
 
@@ -80,28 +91,34 @@ impl<'a> JsonLines<'a> {
 
     /// Writes the result of a prompt.
     pub(super) fn result(&mut self, ended: &PromptResult) -> Result<(), Failure> {
-        let object = json!({
+        let mut object = json!({
             "type": "result",
             "subtype": subtype(ended, self.turns_max),
             "is_error": error_of(&ended.end).is_some(),
             "result": ended.text,
             "error": error_of(&ended.end),
+            "errors": error_of(&ended.end).into_iter().collect::<Vec<_>>(),
             "num_turns": ended.turns,
             "duration_ms": milliseconds(ended.took),
             "duration_api_ms": milliseconds(ended.took_provider),
             "total_cost_usd": ended.spent.is_reported().then_some(ended.spent.cost),
             "usage": usage(&ended.spent),
+            "modelUsage": self.models.to_json(),
             "permission_denials": ended.denials.iter().map(denial).collect::<Vec<_>>(),
         });
+        if let Some(output) = &ended.structured_output {
+            object["structured_output"] = json_or_string(output);
+        }
         self.write(self.with_warnings(object))
     }
 
     /// Writes a failure outside of a prompt as a result.
     pub(super) fn failure(&mut self, failure: &Failure) -> Result<(), Failure> {
         let what = failure.to_string();
+        let what = what.strip_prefix("pal: ").unwrap_or(&what);
         let object = json!({
             "type": "result", "subtype": "error_during_execution", "is_error": true, "result": "",
-            "error": what.strip_prefix("pal: ").unwrap_or(&what), "num_turns": 0, "duration_ms": 0,
+            "error": what, "errors": [what], "num_turns": 0, "duration_ms": 0, "modelUsage": self.models.to_json(),
             "duration_api_ms": 0, "total_cost_usd": 0.0, "usage": usage(&UsageTotals::default()),
             "permission_denials": [],
         });
@@ -125,6 +142,7 @@ fn subtype(ended: &PromptResult, turns_max: Option<u64>) -> &'static str {
         PromptEnd::Limit(_) if turns_max.is_some_and(|most| ended.turns >= most) => "error_max_turns",
         PromptEnd::Limit(_) => "error_limit",
         PromptEnd::Interrupted => "error_interrupted",
+        PromptEnd::Failed(why) if why == NO_STRUCTURED_OUTPUT => "error_max_structured_output_retries",
         PromptEnd::Failed(_) => "error_during_execution",
     }
 }

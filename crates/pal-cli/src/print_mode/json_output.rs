@@ -17,11 +17,13 @@ pub(crate) struct JsonOutput<'a> {
     lines: JsonLines<'a>,
     ended: Option<PromptResult>,
     spent: UsageTotals,
+    /// A denied call is not success.
+    is_strict: bool,
 }
 
 impl<'a> JsonOutput<'a> {
-    pub(crate) fn new(lines: JsonLines<'a>) -> JsonOutput<'a> {
-        JsonOutput { lines, ended: None, spent: UsageTotals::default() }
+    pub(crate) fn new(lines: JsonLines<'a>, is_strict: bool) -> JsonOutput<'a> {
+        JsonOutput { lines, ended: None, spent: UsageTotals::default(), is_strict }
     }
 }
 
@@ -29,6 +31,7 @@ impl Show for JsonOutput<'_> {
     fn event(&mut self, event: &AgentEvent) -> Result<(), Failure> {
         match event {
             AgentEvent::SessionStarted(began) => self.lines.set_session(began),
+            AgentEvent::ExchangeEnded(report) => self.lines.count(report),
             AgentEvent::Ended(ended) => {
                 self.spent.add_totals(&ended.spent);
                 self.ended = Some(ended.clone());
@@ -60,7 +63,7 @@ impl Show for JsonOutput<'_> {
             }
             (None, Some(ended)) => {
                 self.lines.result(&PromptResult { spent: self.spent, ..ended.clone() })?;
-                Ok(ExitCode::from(prompt_exit_code(&ended.end)))
+                Ok(ExitCode::from(prompt_exit_code(ended, self.is_strict)))
             }
             (None, None) => Ok(ExitCode::SUCCESS),
         }

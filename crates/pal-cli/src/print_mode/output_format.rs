@@ -18,6 +18,12 @@ pub(super) trait Show {
     /// Shows the usage of background work since the last result.
     fn background(&mut self, spent: &UsageTotals) -> Result<(), Failure>;
 
+    /// Sets the names of the slash commands, before the session starts.
+    fn set_commands(&mut self, _names: Vec<String>) {}
+
+    /// Follows the conventions of a program that drives this one through an Agent SDK.
+    fn set_driven(&mut self) {}
+
     /// Ends the output after success or a failure. Returns the exit code.
     fn finish(&mut self, failure: Option<&Failure>) -> Result<ExitCode, Failure>;
 }

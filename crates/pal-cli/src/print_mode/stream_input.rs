@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use pal_model::{array_items, member, object_fields, unescape};
+use serde_json::Value;
 
 /// Longest line: a few pictures of the largest size that providers accept.
 const LINE_BYTES_MAX: usize = 64 << 20;
@@ -22,6 +23,19 @@ pub(crate) enum InputMessage {
     },
     /// Stop the current work and give up waiting prompts.
     Interrupt,
+    /// A request of the driving program.
+    Request {
+        /// Id that the reply repeats.
+        id: String,
+        /// Kind of request.
+        subtype: String,
+        /// The whole request.
+        request: Value,
+    },
+    /// A reply to a request of ours.
+    Reply(Value),
+    /// A message that needs no action.
+    Ignored,
 }
 
 /// A line of standard input with its message or its error.
@@ -111,9 +125,29 @@ fn parse(line: &str) -> Result<InputMessage, String> {
             Some(other) => Err(format!("the only `control` is `interrupt`, not `{}`", short(other))),
             None => Err("a `control` line needs a `subtype`: `interrupt`".to_owned()),
         },
+        Some("control_request") => control_request(line),
+        Some("control_response") => {
+            let response = value(line)?.get_mut("response").map(Value::take);
+            Ok(InputMessage::Reply(response.ok_or("a `control_response` line needs a `response`")?))
+        }
+        Some("control_cancel_request" | "keep_alive") => Ok(InputMessage::Ignored),
         Some(other) => Err(format!("`type` must be `user` or `control`, not `{}`", short(other))),
         None => Err("`type` is missing: `user` or `control`".to_owned()),
     }
+}
+
+fn value(line: &str) -> Result<Value, String> {
+    serde_json::from_str(line).map_err(|error| format!("not a JSON object: {error}"))
+}
+
+fn control_request(line: &str) -> Result<InputMessage, String> {
+    let mut message = value(line)?;
+    let id = message.get("request_id").and_then(Value::as_str).map(str::to_owned);
+    let id = id.ok_or("a `control_request` line needs a `request_id`")?;
+    let request = message.get_mut("request").map(Value::take).unwrap_or_default();
+    let subtype = request.get("subtype").and_then(Value::as_str).map(str::to_owned);
+    let subtype = subtype.ok_or("a `control_request` line needs a `request` with a `subtype`")?;
+    Ok(InputMessage::Request { id, subtype, request })
 }
 
 /// Checks a user message and returns its content as raw JSON.
@@ -198,6 +232,9 @@ mod tests {
             ("{}", "`type` is missing"),
             (r#"{"type":"assistant"}"#, "not `assistant`"),
             (r#"{"type":"control"}"#, "needs a `subtype`"),
+            (r#"{"type":"control_request","request":{"subtype":"interrupt"}}"#, "needs a `request_id`"),
+            (r#"{"type":"control_request","request_id":"1"}"#, "a `request` with a `subtype`"),
+            (r#"{"type":"control_response"}"#, "needs a `response`"),
             (r#"{"type":"control","subtype":"dance"}"#, "not `dance`"),
             (r#"{"type":"user"}"#, "needs a `message`"),
             (r#"{"type":"user","message":"hi"}"#, "`message` must be an object"),

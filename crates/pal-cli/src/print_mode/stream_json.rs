@@ -7,47 +7,56 @@ mod tests;
 use std::collections::HashMap;
 use std::process::ExitCode;
 
-use pal_events::{AgentEvent, SessionInfo};
+use pal_events::{AgentEvent, ResponseProgress, SessionInfo};
 use pal_model::{
-    Boundary, CacheBreak, Content, ContentBlock, EntryBody, LogEntry, ToolUseId, Usage, UsageTotals,
-    escape_into,
+    Boundary, CacheBreak, Content, ContentBlock, EntryBody, LogEntry, MessageOrigin, ToolUseId, Usage,
+    UsageTotals, escape_into,
 };
+use pal_permissions::PermissionMode;
 use serde_json::{Value, json};
 use smol_str::SmolStr;
 
+use super::host_setup::PROTOCOL_VERSION;
 use super::json_lines::{JsonLines, json_or_string, milliseconds, usage};
 use super::output_format::Show;
+use super::partial_message::stream_events;
 use crate::exit_codes::prompt_exit_code;
 use crate::failure::Failure;
+
+/// Lines that are printed only on request.
+#[derive(Clone, Copy)]
+pub(crate) struct StreamJsonOptions {
+    /// Print parts of answers as they arrive.
+    pub(crate) is_partial: bool,
+    /// Print the progress of tools.
+    pub(crate) is_verbose: bool,
+    /// Print prompts to a driving program, too.
+    pub(crate) replays_prompts: bool,
+    /// A denied call is not success.
+    pub(crate) is_strict: bool,
+}
 
 /// Prints events as they happen.
 pub(crate) struct StreamJson<'a> {
     lines: JsonLines<'a>,
-    /// Print parts of answers as they arrive.
-    is_partial: bool,
-    /// Print the progress of tools.
-    is_verbose: bool,
-    partial: Option<PartialAnswer>,
+    options: StreamJsonOptions,
+    /// Slash commands of the session.
+    commands: Vec<String>,
+    /// Print prompts as the log records them; a driving program knows what it sent.
+    prints_prompts: bool,
     /// Attempt whose delay has been printed: each is printed once.
     awaited: Option<u32>,
     tools: HashMap<ToolUseId, SmolStr>,
     code: u8,
 }
 
-/// Position in an answer that is printed as it arrives; each change of kind starts a new block.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct PartialAnswer {
-    is_thinking: bool,
-    index: u64,
-}
-
 impl<'a> StreamJson<'a> {
-    pub(crate) fn new(lines: JsonLines<'a>, is_partial: bool, is_verbose: bool) -> StreamJson<'a> {
+    pub(crate) fn new(lines: JsonLines<'a>, options: StreamJsonOptions) -> StreamJson<'a> {
         StreamJson {
             lines,
-            is_partial,
-            is_verbose,
-            partial: None,
+            options,
+            commands: Vec::new(),
+            prints_prompts: true,
             awaited: None,
             tools: HashMap::new(),
             code: 0,
@@ -58,16 +67,19 @@ impl<'a> StreamJson<'a> {
         self.lines.set_session(began);
         self.lines.write(json!({
             "type": "system", "subtype": "init", "cwd": began.cwd, "model": began.model, "tools": began.tools,
-            "permissionMode": began.permission_mode, "is_resumed": began.is_resumed,
-            "transcript_path": began.transcript_path, "version": began.version,
+            "mcp_servers": began.mcp_servers, "slash_commands": self.commands, "agents": began.agents,
+            "skills": began.skills, "plugins": [], "output_style": began.output_style.as_deref().unwrap_or("default"),
+            "permissionMode": mode_name(&began.permission_mode), "apiKeySource": "none",
+            "is_resumed": began.is_resumed, "transcript_path": began.transcript_path, "version": began.version,
+            "claude_code_version": PROTOCOL_VERSION,
         }))
     }
 
     /// Writes a message with the raw blocks of the log; a JSON tree would change their bytes.
     fn message(&mut self, entry: &LogEntry, usage: Option<&Usage>, cost: Option<f64>) -> Result<(), Failure> {
-        self.partial = None;
         let tail = self.lines.tail(entry);
         match &entry.body {
+            EntryBody::User(user) if user.origin == MessageOrigin::Person && !self.prints_prompts => Ok(()),
             EntryBody::User(user) => {
                 let content = blocks(&user.content);
                 let origin = user.origin.name();
@@ -92,26 +104,18 @@ impl<'a> StreamJson<'a> {
         }
     }
 
-    fn partial_text(&mut self, is_thinking: bool, text: &str) -> Result<(), Failure> {
-        if !self.is_partial {
+    fn progress(&mut self, progress: &ResponseProgress) -> Result<(), Failure> {
+        if !self.options.is_partial {
             return Ok(());
         }
-        let index = match self.partial {
-            Some(before) if before.is_thinking == is_thinking => before.index,
-            Some(before) => before.index + 1,
-            None => 0,
-        };
-        self.partial = Some(PartialAnswer { is_thinking, index });
-        let delta = match is_thinking {
-            true => json!({"type": "thinking_delta", "thinking": text}),
-            false => json!({"type": "text_delta", "text": text}),
-        };
-        let event = json!({"type": "content_block_delta", "index": index, "delta": delta});
-        self.lines.write(json!({"type": "stream_event", "event": event, "parent_tool_use_id": null}))
+        for event in stream_events(progress) {
+            self.lines.write(json!({"type": "stream_event", "event": event, "parent_tool_use_id": null}))?;
+        }
+        Ok(())
     }
 
     fn tool(&mut self, call: &ToolUseId, mut members: Value) -> Result<(), Failure> {
-        if !self.is_verbose {
+        if !self.options.is_verbose {
             return Ok(());
         }
         let mut object = json!({
@@ -143,12 +147,10 @@ impl Show for StreamJson<'_> {
             AgentEvent::Message { entry, usage, cost } => {
                 self.message(entry, usage.as_deref().filter(|usage| usage.is_reported()), *cost)
             }
-            AgentEvent::Text(text) => self.partial_text(false, text),
-            AgentEvent::Thinking(text) => self.partial_text(true, text),
-            AgentEvent::AnswerDiscarded { why } => {
-                self.partial = None;
-                self.system("void", json!({"reason": why}))
-            }
+            // Each is part of a step.
+            AgentEvent::Text(_) | AgentEvent::Thinking(_) => Ok(()),
+            AgentEvent::Progress(progress) => self.progress(progress),
+            AgentEvent::AnswerDiscarded { why } => self.system("void", json!({"reason": why})),
             AgentEvent::Waiting { attempt, .. } if self.awaited == Some(*attempt) => Ok(()),
             AgentEvent::Waiting { why, attempt, of, left } => {
                 self.awaited = Some(*attempt);
@@ -174,7 +176,11 @@ impl Show for StreamJson<'_> {
                 done
             }
             // Usage of answers is in their messages, usage of summaries in the result.
-            AgentEvent::ExchangeEnded(_) | AgentEvent::Compacting { .. } => Ok(()),
+            AgentEvent::ExchangeEnded(report) => {
+                self.lines.count(report);
+                Ok(())
+            }
+            AgentEvent::Compacting { .. } => Ok(()),
             // The result of the call that changed the mode reports it.
             AgentEvent::Mode(_) => Ok(()),
             AgentEvent::Compacted(boundary) => self.system("compact_boundary", compacted(boundary)),
@@ -185,11 +191,18 @@ impl Show for StreamJson<'_> {
             AgentEvent::Notice(text) => self.system("notice", json!({"text": text})),
             AgentEvent::Warning(text) => self.system("warning", json!({"text": text})),
             AgentEvent::Ended(ended) => {
-                self.partial = None;
-                self.code = prompt_exit_code(&ended.end);
+                self.code = prompt_exit_code(ended, self.options.is_strict);
                 self.lines.result(ended)
             }
         }
+    }
+
+    fn set_commands(&mut self, names: Vec<String>) {
+        self.commands = names;
+    }
+
+    fn set_driven(&mut self) {
+        self.prints_prompts = self.options.replays_prompts;
     }
 
     fn background(&mut self, spent: &UsageTotals) -> Result<(), Failure> {
@@ -209,6 +222,12 @@ impl Show for StreamJson<'_> {
             None => Ok(ExitCode::from(self.code)),
         }
     }
+}
+
+/// Name of a permission mode in the protocol.
+fn mode_name(mode: &str) -> &str {
+    let known: Option<PermissionMode> = mode.parse().ok();
+    known.map_or(mode, |known| known.claude_code_name())
 }
 
 /// Content as an array of raw blocks; a block that is not an object becomes a text block.

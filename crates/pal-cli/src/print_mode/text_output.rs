@@ -23,6 +23,8 @@ pub(crate) struct TextOutput<'a> {
     is_verbose: bool,
     /// The answer goes to a terminal: control characters are replaced.
     is_terminal: bool,
+    /// A denied call is not success.
+    is_strict: bool,
     countdown: Countdown,
     calls: HashMap<ToolUseId, String>,
     code: u8,
@@ -43,11 +45,17 @@ impl<'a> TextOutput<'a> {
             err,
             is_verbose,
             is_terminal,
+            is_strict: false,
             countdown: Countdown::default(),
             calls: HashMap::new(),
             code: 0,
             cost: 0.0,
         }
+    }
+
+    /// Makes a denied call an exit code of its own.
+    pub(crate) fn with_strict(self, is_strict: bool) -> TextOutput<'a> {
+        TextOutput { is_strict, ..self }
     }
 
     /// Prints a line of progress.
@@ -68,7 +76,7 @@ impl<'a> TextOutput<'a> {
 
     fn show_end(&mut self, ended: &PromptResult) -> Result<(), Failure> {
         self.countdown.end();
-        self.code = prompt_exit_code(&ended.end);
+        self.code = prompt_exit_code(ended, self.is_strict);
         self.cost += ended.spent.cost;
         if !ended.text.is_empty() {
             let text = if self.is_terminal { sanitize_lines(&ended.text) } else { ended.text.clone() };
@@ -96,6 +104,7 @@ impl Show for TextOutput<'_> {
             AgentEvent::SessionStarted(_)
             | AgentEvent::Message { .. }
             | AgentEvent::Text(_)
+            | AgentEvent::Progress(_)
             | AgentEvent::Thinking(_) => Ok(()),
             AgentEvent::ToolPrinted { .. } | AgentEvent::ExchangeEnded(_) | AgentEvent::Compacting { .. } => {
                 Ok(())
@@ -258,6 +267,7 @@ mod tests {
                 ..UsageTotals::default()
             },
             denials,
+            structured_output: None,
         })
     }
 

@@ -49,6 +49,31 @@ impl LiveSessionCell {
         self.get().map_or(Vec::new(), |live| live.background_tasks())
     }
 
+    /// Stops the current work of the open session.
+    pub(crate) fn interrupt(&self) {
+        if let Some(live) = self.get() {
+            live.handle.interrupt();
+        }
+    }
+
+    /// Handle of the open session.
+    pub(crate) fn handle(&self) -> Option<AgentHandle> {
+        self.get().map(|live| live.handle)
+    }
+
+    /// MCP servers of the open session.
+    pub(crate) fn servers(&self) -> Option<Arc<ServerPool>> {
+        self.get().map(|live| live.servers)
+    }
+
+    /// Ends the processes of the open session, when the program ends at once.
+    pub(crate) fn end_processes(&self) {
+        if let Some(live) = self.get() {
+            live.servers.stop();
+            live.shell.shut_down();
+        }
+    }
+
     pub(super) fn get(&self) -> Option<LiveSession> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

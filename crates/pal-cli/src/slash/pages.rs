@@ -5,7 +5,8 @@ use pal_mcp::{ServerPool, ServerState};
 use pal_memory::MemorySummary;
 use pal_model::text::{count_noun, group_digits};
 use pal_prompt::InstructionFile;
-use pal_report::{TextStyle, clip_line, format_duration, format_usd, sanitize, wrap_lines};
+use pal_report::{TextStyle, clip_line, format_duration, format_usd, sanitize, sanitize_lines, wrap_lines};
+use pal_tools::FileRestoration;
 
 use super::live_session::LiveSession;
 use crate::arguments::ColorArg;
@@ -219,4 +220,33 @@ fn memory_row(memory: &MemorySummary) -> (String, String) {
         format!("{}.md", memory.slug),
         format!("{}, {day}, {uses}: {}", memory.head.kind, memory.head.description),
     )
+}
+
+/// Files that a rewind restores, with the diff of each.
+pub(super) fn restorations(color: ColorArg, plan: &[FileRestoration]) -> String {
+    let colors = style_for(color);
+    let mut text = String::new();
+    for file in plan {
+        let name = sanitize(&file.path.display().to_string());
+        let (added, removed) = file.lines;
+        let about = match (&file.obstacle, file.is_removal) {
+            (Some(why), _) => format!("stays: {why}"),
+            (None, true) => String::from("is removed: it did not exist"),
+            (None, false) => format!("+{added} -{removed}"),
+        };
+        text.push_str(&format!("{}  {about}\n", colors.bold(&name)));
+        if file.obstacle.is_some() || file.is_removal {
+            continue;
+        }
+        for line in sanitize_lines(&file.diff()).lines() {
+            let line = match line.chars().next() {
+                Some('+') => colors.green(line),
+                Some('-') => colors.paint("31", line),
+                Some('@') => colors.cyan(line),
+                _ => line.to_owned(),
+            };
+            text.push_str(&format!("  {line}\n"));
+        }
+    }
+    text
 }

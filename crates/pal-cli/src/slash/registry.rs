@@ -4,7 +4,7 @@ use super::SlashRun::{Now, NowOrSession, Session};
 use super::SlashScope::{Everywhere, Terminal};
 use super::{SlashCommand, session_commands, view_commands};
 
-pub(super) static COMMANDS: [SlashCommand; 23] = [
+pub(super) static COMMANDS: [SlashCommand; 24] = [
     SlashCommand {
         name: "help",
         aliases: &[],
@@ -104,8 +104,8 @@ pub(super) static COMMANDS: [SlashCommand; 23] = [
     SlashCommand {
         name: "rewind",
         aliases: &[],
-        arguments: "",
-        help: "go back to before an earlier prompt",
+        arguments: "[undo]",
+        help: "go back to before an earlier prompt, with the files changed since",
         scope: Terminal,
         run: NowOrSession(view_commands::rewind, session_commands::rewind),
     },
@@ -116,6 +116,14 @@ pub(super) static COMMANDS: [SlashCommand; 23] = [
         help: "switch to another model",
         scope: Terminal,
         run: NowOrSession(view_commands::model, session_commands::model),
+    },
+    SlashCommand {
+        name: "output-style",
+        aliases: &[],
+        arguments: "[STYLE]",
+        help: "choose how the agent writes, in this session",
+        scope: Terminal,
+        run: NowOrSession(view_commands::output_style, session_commands::output_style),
     },
     SlashCommand {
         name: "memory",

@@ -1,6 +1,6 @@
 //! Commands that need the idle agent: they run on its thread.
 
-use pal_agent::{Agent, AgentError};
+use pal_agent::{Agent, AgentError, RewindReport, RewindScope};
 use pal_context::CompactionRange;
 use pal_report::{clip_line, sanitize};
 
@@ -157,10 +157,57 @@ pub(super) fn model(session: &mut dyn SlashSession<'_>, arguments: &str) -> Resu
     Ok(String::new())
 }
 
+/// Rewinds: `ID`, `ID --conversation`, `ID --files`, or `undo`.
 pub(super) fn rewind(session: &mut dyn SlashSession<'_>, arguments: &str) -> Result<String, Failure> {
-    let prompt = session.agent()?.rewind(arguments).map_err(|error| failure(&error))?;
-    session.fill_prompt(prompt);
-    Ok(String::from("The conversation continues from before this prompt. Files stay as they are."))
+    let (id, option) = first_word(arguments);
+    if id == "undo" {
+        let report = session.agent()?.undo_rewind().map_err(|error| failure(&error))?;
+        return Ok(rewind_text("The rewind is undone.", &report));
+    }
+    let scope = match option.trim() {
+        "" | "--both" => RewindScope::Both,
+        "--conversation" => RewindScope::Conversation,
+        "--files" => RewindScope::Files,
+        other => {
+            return Err(Failure::with_hint(
+                format!("/rewind has no option {}", sanitize(other)),
+                "it has --conversation, --files and undo",
+            ));
+        }
+    };
+    let mut report = session.agent()?.rewind(id, scope).map_err(|error| failure(&error))?;
+    let text = match scope {
+        RewindScope::Files => "The conversation stays.",
+        RewindScope::Both => "The conversation continues from before this prompt.",
+        RewindScope::Conversation => {
+            "The conversation continues from before this prompt. Files stay as they are."
+        }
+    };
+    if let Some(prompt) = report.prompt.take() {
+        session.fill_prompt(prompt);
+    }
+    Ok(rewind_text(text, &report) + "\n/rewind undo takes it back.")
+}
+
+/// Result of a rewind, with the restored files.
+fn rewind_text(text: &str, report: &RewindReport) -> String {
+    let mut lines = vec![text.to_owned()];
+    lines.extend(
+        report.restored.iter().map(|path| format!("restored {}", sanitize(&path.display().to_string()))),
+    );
+    lines.extend(report.problems.iter().map(|problem| sanitize(problem)));
+    lines.join("\n")
+}
+
+pub(super) fn output_style(session: &mut dyn SlashSession<'_>, arguments: &str) -> Result<String, Failure> {
+    let name = Some(arguments.trim()).filter(|name| *name != "default");
+    session.agent()?.choose_output_style(name).map_err(|error| failure(&error))?;
+    let chosen =
+        name.map_or(String::from("The default style"), |name| format!("The style {}", sanitize(name)));
+    Ok(format!(
+        "{chosen} holds for this session from the next request on, which misses the cache. The setting `output_style` holds for \
+         every session."
+    ))
 }
 
 fn failure(error: &AgentError) -> Failure {

@@ -1,9 +1,14 @@
-//! Slash commands of the user: Markdown files that become prompts.
+//! Slash commands of the user: Markdown files and skills that become prompts.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use pal_agent::Agent;
+use pal_tools::{MediaSupport, SkillInfo, Workspace};
 use pal_tui::CommandInfo;
+use serde_json::json;
 
+use crate::arguments::split_rules;
 use crate::settings::Settings;
 
 /// Files above this size are ignored.
@@ -20,23 +25,29 @@ pub(super) struct UserCommand {
     /// Argument hint.
     pub(super) arguments: String,
     text: String,
+    /// Permission rules for the prompt.
+    allowed_tools: Vec<String>,
+    /// Model for the session from this command on.
+    pub(super) model: Option<String>,
+    /// True if the file is part of the project.
+    is_of_project: bool,
 }
 
 /// Finds the commands for a directory; those of the project override those of the user.
 pub(super) fn find_commands(settings: &Settings, directory: &Path) -> Vec<UserCommand> {
     let project = pal_project::find_project_root(directory);
     let folders = [
-        settings.user_home.as_ref().map(|home| home.join(".claude/commands")),
-        settings.home.as_ref().map(|home| home.join("commands")),
-        Some(project.join(".claude/commands")),
-        Some(project.join(".pal/commands")),
+        (settings.user_home.as_ref().map(|home| home.join(".claude/commands")), false),
+        (settings.home.as_ref().map(|home| home.join("commands")), false),
+        (Some(project.join(".claude/commands")), true),
+        (Some(project.join(".pal/commands")), true),
     ];
     let mut own: Vec<UserCommand> = Vec::new();
-    for folder in folders.into_iter().flatten() {
+    for (folder, is_of_project) in folders.into_iter().filter_map(|(folder, whose)| Some((folder?, whose))) {
         for file in files(&folder, DEPTH_MAX) {
             if let Some(command) = read(&folder, &file) {
                 own.retain(|known| known.name != command.name);
-                own.push(command);
+                own.push(UserCommand { is_of_project, ..command });
             }
         }
     }
@@ -81,7 +92,47 @@ fn parse(name: String, text: &str) -> UserCommand {
     let about = Some(member("description")).filter(|about| !about.is_empty());
     let first = || text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let about = about.unwrap_or_else(|| first().trim_start_matches('#').trim().to_owned());
-    UserCommand { name, about, arguments: member("argument-hint"), text: text.trim().to_owned() }
+    UserCommand {
+        name,
+        about,
+        arguments: member("argument-hint"),
+        text: text.trim().to_owned(),
+        allowed_tools: rule_list(matter, &member("allowed-tools")),
+        model: Some(member("model")).filter(|model| !model.is_empty() && model != "inherit"),
+        is_of_project: false,
+    }
+}
+
+/// Rules of the front matter: on the line of the key, or as a list below it.
+fn rule_list(matter: &str, line: &str) -> Vec<String> {
+    if !line.is_empty() {
+        return split_rules(line.trim_start_matches('[').trim_end_matches(']'));
+    }
+    let below = matter.lines().skip_while(|line| !line.starts_with("allowed-tools:")).skip(1);
+    let items = below.map_while(|line| line.trim().strip_prefix("- "));
+    items.map(|item| item.trim().trim_matches(['"', '\'']).to_owned()).collect()
+}
+
+/// Skills of the user and of the project, which are commands, too.
+pub(super) fn find_skills(settings: &Settings, directory: &Path) -> Vec<SkillInfo> {
+    pal_tools::user_skills(&skill_workspace(settings, directory))
+}
+
+/// Prompt that a skill becomes; none if there is no skill of this name.
+pub(super) fn skill_prompt(
+    settings: &Settings,
+    directory: &Path,
+    name: &str,
+    arguments: &str,
+) -> Option<String> {
+    pal_tools::skill_prompt(&skill_workspace(settings, directory), name, arguments)
+}
+
+/// The directories in which skills are looked for.
+fn skill_workspace(settings: &Settings, directory: &Path) -> Workspace {
+    let abilities = MediaSupport { images: false, documents: false };
+    let roots = vec![directory.to_owned()];
+    Workspace::new(roots, PathBuf::new(), settings.user_home.clone(), abilities, BTreeMap::new())
 }
 
 impl UserCommand {
@@ -89,8 +140,56 @@ impl UserCommand {
         CommandInfo { name: self.name.clone(), arguments: self.arguments.clone(), about: self.about.clone() }
     }
 
+    /// Returns whether its prompt is made with the tools of the session.
+    pub(super) fn needs_session(&self) -> bool {
+        let has_parts = split_shell_lines(&self.text).len() > 1 || !file_mentions(&self.text).is_empty();
+        has_parts || !self.allowed_tools.is_empty() || self.model.is_some()
+    }
+
+    /// The prompt with the output of its shell lines and the files that it mentions. Its rules hold until the prompt ends;
+    /// those of a project that is not trusted are ignored. Returns the prompt and notices.
+    pub(super) fn expand(
+        &self,
+        agent: &mut Agent<'_>,
+        arguments: &str,
+        is_trusted: bool,
+    ) -> Result<(String, Vec<String>), String> {
+        let mut notices = Vec::new();
+        match self.is_of_project && !is_trusted && !self.allowed_tools.is_empty() {
+            true => notices.push(format!(
+                "/{}: its allowed-tools are ignored, because the project is not trusted (`pal trust`)",
+                self.name
+            )),
+            false => {
+                let unknown = agent.allow_for_prompt(&self.allowed_tools);
+                notices.extend(unknown.iter().map(|rule| format!("/{}: unknown rule `{rule}`", self.name)));
+            }
+        }
+        let mut prompt = String::new();
+        for part in split_shell_lines(&self.fill_in(arguments)) {
+            match part {
+                CommandPart::Text(text) => prompt.push_str(&text),
+                CommandPart::ShellLine(line) => {
+                    let input = json!({"command": line}).to_string();
+                    let output = agent.run_tool_for_user("Bash", &input);
+                    prompt.push_str(
+                        output.map_err(|why| format!("/{}: `{line}`: {why}", self.name))?.trim_end(),
+                    );
+                }
+            }
+        }
+        for path in file_mentions(&self.fill_in(arguments)) {
+            let input = json!({"file_path": path}).to_string();
+            match agent.run_tool_for_user("Read", &input) {
+                Ok(content) => prompt.push_str(&format!("\n\n<file path=\"{path}\">\n{content}\n</file>")),
+                Err(why) => notices.push(format!("/{}: {path}: {why}", self.name)),
+            }
+        }
+        Ok((prompt, notices))
+    }
+
     /// The prompt with the arguments filled in; they are appended if the text has no placeholder.
-    pub(super) fn prompt(&self, arguments: &str) -> String {
+    pub(super) fn fill_in(&self, arguments: &str) -> String {
         let mut text = self.text.clone();
         let words: Vec<&str> = arguments.split_whitespace().collect();
         let has_place = text.contains("$ARGUMENTS") || (1..=9).any(|at| text.contains(&format!("${at}")));
@@ -105,12 +204,76 @@ impl UserCommand {
     }
 }
 
+/// A part of a command's text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum CommandPart {
+    Text(String),
+    /// A shell line, whose output replaces it.
+    ShellLine(String),
+}
+
+/// Splits a text at shell lines: `` !`git status` ``. Their text comes from the file and from the arguments.
+fn split_shell_lines(text: &str) -> Vec<CommandPart> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    while let Some((before, after)) = rest.split_once("!`")
+        && let Some((line, after)) = after.split_once('`')
+    {
+        parts.push(CommandPart::Text(before.to_owned()));
+        parts.push(CommandPart::ShellLine(line.trim().to_owned()));
+        rest = after;
+    }
+    parts.push(CommandPart::Text(rest.to_owned()));
+    parts
+}
+
+/// Paths that a text mentions as `@path`, each once. An address such as `a@b.c` is no mention.
+fn file_mentions(text: &str) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let path =
+            word.strip_prefix('@').unwrap_or_default().trim_end_matches([',', '.', ';', ':', ')', '?', '!']);
+        if path.contains(['/', '.']) && !paths.iter().any(|known| known == path) {
+            paths.push(path.to_owned());
+        }
+    }
+    paths
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn prompt(text: &str, arguments: &str) -> String {
-        parse(String::from("x"), text).prompt(arguments)
+        parse(String::from("x"), text).fill_in(arguments)
+    }
+
+    #[test]
+    fn shell_lines_and_files_are_found() {
+        let parts = split_shell_lines("State: !`git status -s`\nDiff: !`git diff`.");
+        let lines = parts.iter().filter(|part| matches!(part, CommandPart::ShellLine(_)));
+        assert_eq!(lines.count(), 2);
+        assert_eq!(parts[1], CommandPart::ShellLine(String::from("git status -s")));
+        assert_eq!(parts[4], CommandPart::Text(String::from(".")));
+        assert_eq!(split_shell_lines("no `code` here!").len(), 1);
+        assert_eq!(
+            file_mentions("see @src/lib.rs, @README.md. mail a@b.c @someone @src/lib.rs"),
+            ["src/lib.rs", "README.md"]
+        );
+    }
+
+    #[test]
+    fn front_matter_names_rules_and_a_model() {
+        let rules =
+            |matter: &str| parse(String::from("x"), &format!("---\n{matter}\n---\ntext")).allowed_tools;
+        assert_eq!(rules("allowed-tools: Bash(git add:*), Read"), ["Bash(git add:*)", "Read"]);
+        assert_eq!(
+            rules("allowed-tools:\n  - Bash(git log:*)\n  - Edit(src/**)\nmodel: x"),
+            ["Bash(git log:*)", "Edit(src/**)"]
+        );
+        assert!(rules("description: none").is_empty());
+        let command = parse(String::from("x"), "---\nmodel: haiku\n---\ntext");
+        assert!(command.needs_session() && command.model.as_deref() == Some("haiku"));
+        assert!(!parse(String::from("x"), "plain $1").needs_session());
     }
 
     #[test]

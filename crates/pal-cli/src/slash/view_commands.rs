@@ -1,37 +1,29 @@
 //! Commands that answer at once: from files, settings and the live state of the session.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use pal_memory::MemoryKind;
-use pal_model::{EntryBody, MessageOrigin};
+use pal_model::text::count_noun;
+use pal_model::{EntryBody, MessageOrigin, Timestamp};
 use pal_report::{clip_line, sanitize, sanitize_lines};
-use pal_tui::{CommandInfo, PickerChoice, SlashOutcome};
+use pal_tools::FileCheckpoints;
+use pal_tui::{CommandInfo, KEY_HELP, PickerChoice, SlashOutcome};
 
 use super::arguments::SlashArguments;
 use super::{FrontEnd, SlashContext, pages, session_choices, with_notices};
 use crate::arguments::{
-    AgentsArgs, BreaksArgs, ConfigArgs, ContextArgs, CostArgs, ExportArgs, ExportFormat, RequestPartArg,
-    ViewArgs,
+    AgentsArgs, BreaksArgs, ConfigArgs, ContextArgs, CostArgs, ExportArgs, ExportFormat, OverviewArgs,
+    RequestPartArg, ViewArgs,
 };
 use crate::commands;
 use crate::failure::Failure;
 use crate::loaded_session::LoadedSession;
 use crate::notices::Notices;
+use crate::session_start::known_output_styles;
 
-/// Keys of the terminal.
-const KEYS: [(&str, &str); 13] = [
-    ("Enter", "send; while the agent works, steer it"),
-    ("Alt-Enter, Ctrl-J, \\ Enter", "new line"),
-    ("Esc", "stop the agent; twice on an empty line: go back to an earlier prompt"),
-    ("Ctrl-C", "stop the agent or clear the line; twice: leave"),
-    ("Shift-Tab", "next permission mode"),
-    ("Ctrl-O", "show the last tool results in full"),
-    ("Ctrl-Z", "suspend; `fg` continues"),
-    ("Up, Down", "earlier prompts"),
-    ("# TEXT", "save a memory for later sessions"),
-    ("@, a pasted path", "attach a file of the project or a picture"),
-    ("Ctrl-A, Ctrl-E", "start and end of the line"),
-    ("Ctrl-K, Ctrl-U, Ctrl-W, Ctrl-Y", "cut to the end, to the start, a word; paste it"),
-    ("Ctrl-L", "clear the screen"),
-];
+/// Maximum number of files that the list of `/rewind` names.
+const NAMED_FILES_MAX: usize = 4;
 
 /// Most columns of a prompt in the list of `/rewind`.
 const PROMPT_COLUMNS: usize = 200;
@@ -42,7 +34,7 @@ pub(super) fn help(context: &SlashContext<'_>, _arguments: &str) -> SlashOutcome
     };
     let commands: Vec<(String, String)> = context.commands.list().into_iter().map(row).collect();
     let keys: &[(&str, &str)] = match context.commands.front_end {
-        FrontEnd::Terminal => &KEYS,
+        FrontEnd::Terminal => KEY_HELP,
         FrontEnd::Editor | FrontEnd::Print => &[],
     };
     let keys: Vec<(String, String)> =
@@ -97,7 +89,13 @@ pub(super) fn cost(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome 
     }
     match context.session() {
         Ok(session) => {
-            let arguments = CostArgs { session: Some(session), requests, color: context.color(), json };
+            let arguments = CostArgs {
+                sessions: vec![session],
+                requests,
+                overview: OverviewArgs::default(),
+                color: context.color(),
+                json,
+            };
             context.print(|notices, out| commands::cost(&arguments, context.settings, notices, out))
         }
         Err(outcome) => outcome,
@@ -143,7 +141,7 @@ pub(super) fn config(context: &SlashContext<'_>, arguments: &str) -> SlashOutcom
     if let Err(problem) = words.finish() {
         return context.usage(&problem);
     }
-    let arguments = ConfigArgs { key, color: context.color(), json };
+    let arguments = ConfigArgs { command: None, key, color: context.color(), json };
     context.print(|notices, out| commands::config(&arguments, context.settings, notices, out))
 }
 
@@ -283,16 +281,67 @@ pub(super) fn resume(context: &SlashContext<'_>, arguments: &str) -> SlashOutcom
         return pick("Continue", session_choices::list(context.settings, context.log));
     }
     match session_choices::directory_choices(context.settings, arguments) {
-        Some((title, choices)) => SlashOutcome::Pick { title, choices },
+        Some((title, choices)) => SlashOutcome::Pick { title, choices, preface: String::new() },
         None => SlashOutcome::NeedsSession,
     }
 }
 
 pub(super) fn rewind(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
-    match arguments.is_empty() {
-        true => pick("Go back to before", prompts(context)),
-        false => SlashOutcome::NeedsSession,
+    match arguments {
+        "" => pick("Go back to before", prompts(context)),
+        id => rewind_choices(context, id).unwrap_or(SlashOutcome::NeedsSession),
     }
+}
+
+/// Diff and choices of a rewind that could restore files; `None` if there is nothing to choose.
+fn rewind_choices(context: &SlashContext<'_>, id: &str) -> Option<SlashOutcome> {
+    let log = context.log?;
+    let session = LoadedSession::read_log(log).ok()?;
+    let prompt = session.branch.iter().find(|entry| entry.id.to_string() == id)?;
+    let plan = checkpoints(log).plan(prompt.at);
+    let (restorable, kept) = plan.iter().partition::<Vec<_>, _>(|file| file.obstacle.is_none());
+    if plan.is_empty() {
+        return None;
+    }
+    let preface = pages::restorations(context.color(), &plan);
+    let choice = |label: String, detail: &str, option: &str| PickerChoice {
+        label,
+        detail: detail.to_owned(),
+        command: (String::from("rewind"), format!("{id} {option}").trim_end().to_owned()),
+    };
+    let files = count_noun(restorable.len(), "file");
+    let left = match kept.len() {
+        0 => String::new(),
+        count => format!("{} stay as they are; see above", count_noun(count, "file")),
+    };
+    // The bare id would open this list again.
+    let mut choices = vec![choice(format!("the conversation and {files}"), &left, "--both")];
+    choices.push(choice(String::from("the conversation only"), "", "--conversation"));
+    choices.push(choice(format!("{files} only"), &left, "--files"));
+    if restorable.is_empty() {
+        choices.retain(|choice| choice.command.1.ends_with("--conversation"));
+    }
+    Some(SlashOutcome::Pick { title: String::from("Take back"), choices, preface })
+}
+
+/// Checkpoints of a session; they are only read.
+fn checkpoints(log: &std::path::Path) -> FileCheckpoints {
+    FileCheckpoints::of_session(log.parent().unwrap_or(log), || Timestamp::from_milliseconds(0))
+}
+
+pub(super) fn output_style(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    if !arguments.is_empty() {
+        return SlashOutcome::NeedsSession;
+    }
+    let choice = |name: String| PickerChoice {
+        label: name.clone(),
+        detail: String::new(),
+        command: (String::from("output-style"), name),
+    };
+    let directory = std::env::current_dir().unwrap_or_default();
+    let mut names = known_output_styles(&directory, context.settings);
+    names.insert(0, String::from("default"));
+    pick("Output style", Ok(names.into_iter().map(choice).collect()))
 }
 
 pub(super) fn model(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
@@ -309,7 +358,7 @@ pub(super) fn model(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome
 
 fn pick(title: &str, choices: Result<Vec<PickerChoice>, Failure>) -> SlashOutcome {
     match choices {
-        Ok(choices) => SlashOutcome::Pick { title: title.to_owned(), choices },
+        Ok(choices) => SlashOutcome::Pick { title: title.to_owned(), choices, preface: String::new() },
         Err(failure) => SlashOutcome::Failed(failure.message()),
     }
 }
@@ -318,16 +367,33 @@ fn pick(title: &str, choices: Result<Vec<PickerChoice>, Failure>) -> SlashOutcom
 fn prompts(context: &SlashContext<'_>) -> Result<Vec<PickerChoice>, Failure> {
     let Some(log) = context.log else { return Ok(Vec::new()) };
     let session = LoadedSession::read_log(log).map_err(|error| Failure::new(error.to_string()))?;
+    let changes = checkpoints(log).changed_files();
     let prompts = session.branch.iter().rev().filter_map(|entry| match &entry.body {
         EntryBody::User(user) if user.origin == MessageOrigin::Person => {
             let words = user.content.blocks().iter().filter_map(|block| block.string("text"));
             Some(PickerChoice {
                 label: clip_line(&words.collect::<Vec<_>>().join(" "), PROMPT_COLUMNS),
-                detail: String::new(),
+                detail: changed_since(entry.at, &changes),
                 command: (String::from("rewind"), entry.id.to_string()),
             })
         }
         _ => None,
     });
     Ok(prompts.collect())
+}
+
+/// Files that tools changed since a prompt, in a few words.
+fn changed_since(since: Timestamp, changes: &[(Timestamp, PathBuf)]) -> String {
+    let changed = changes.iter().filter(|(at, _)| at.milliseconds() >= since.milliseconds());
+    let names: BTreeSet<&std::path::Path> = changed.map(|(_, path)| path.as_path()).collect();
+    if names.is_empty() {
+        return String::from("no files changed since");
+    }
+    let shown: Vec<String> = names
+        .iter()
+        .take(NAMED_FILES_MAX)
+        .filter_map(|path| Some(sanitize(&path.file_name()?.to_string_lossy())))
+        .collect();
+    let more = if names.len() > NAMED_FILES_MAX { ", …" } else { "" };
+    format!("{} changed since: {}{more}", count_noun(names.len(), "file"), shown.join(", "))
 }

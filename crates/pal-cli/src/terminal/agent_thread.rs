@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Mutex, PoisonError};
 
 use pal_agent::{Agent, AgentError, SessionPresence};
-use pal_events::AgentEvent;
+use pal_events::{AgentEvent, PromptEnd};
 use pal_model::{Content, EntryBody, LogEntry, MessageOrigin};
 use pal_tui::{ActiveSession, UiEvent, UserAction};
 
@@ -79,7 +80,9 @@ impl AgentThread<'_> {
                 UserAction::Prompt(content) => self.prompt(Some(content))?,
                 UserAction::RunQueuedMessages => self.prompt(None)?,
                 UserAction::Command { name, arguments } => self.command(&name, &arguments)?,
+                UserAction::RunShell(command) => self.run_shell(&command)?,
             }
+            self.send_context_size();
             self.send_event(UiEvent::ActionDone);
         }
         Ok(())
@@ -88,6 +91,25 @@ impl AgentThread<'_> {
     fn send_event(&self, events: UiEvent) {
         // The terminal may have gone.
         let _ = self.events.send(events);
+    }
+
+    /// Reports the size that `/context` shows, too.
+    fn send_context_size(&self) {
+        if let Some(agent) = &self.agent {
+            self.send_event(UiEvent::ContextMeasured(agent.session().view().size().tokens));
+        }
+    }
+
+    /// Runs a shell command of the user.
+    fn run_shell(&mut self, command: &str) -> Result<(), Failure> {
+        let events = Mutex::new(self.events.clone());
+        let progress = |text: &str| {
+            let events = events.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = events.send(UiEvent::ShellPrinted(text.to_owned()));
+        };
+        let output = self.agent()?.run_user_command(command, &progress).map_err(|error| failure(&error))?;
+        self.send_event(UiEvent::ShellEnded { text: output.text, is_error: output.is_error });
+        Ok(())
     }
 
     /// Opens the session that the arguments name, or starts one.
@@ -146,7 +168,12 @@ impl AgentThread<'_> {
     fn prompt(&mut self, content: Option<Content>) -> Result<(), Failure> {
         let agent = self.agent()?;
         if let Some(content) = content {
-            agent.prompt(content).map_err(|error| failure(&error))?;
+            let ended = agent.prompt(content).map_err(|error| failure(&error))?;
+            // The user decides what becomes of the messages that wait.
+            if ended.end == PromptEnd::Interrupted {
+                agent.return_queued_messages();
+                return Ok(());
+            }
         }
         agent.run_queued_messages().map_err(|error| failure(&error))?;
         Ok(())
@@ -210,6 +237,10 @@ impl SlashSession<'static> for AgentThread<'_> {
 
     fn fill_prompt(&mut self, text: String) {
         self.send_event(UiEvent::FillPrompt(text));
+    }
+
+    fn notice(&mut self, text: &str) {
+        self.send_event(UiEvent::Event(AgentEvent::Notice(text.to_owned())));
     }
 }
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pal_events::{AgentEvent, PermissionAnswer, PermissionAsker, PermissionQuestion};
+use pal_events::{AgentEvent, CallApproval, PermissionAnswer, PermissionAsker, PermissionQuestion};
+use pal_permissions::PermissionMode;
 use pal_tui::{Consent, UiEvent};
 
 /// Asks through the terminal. Rules that the user allows for the project are added to the file `allowed`.
@@ -24,6 +25,11 @@ pub(super) fn permission_prompt(told: Sender<UiEvent>, allowed: Option<PathBuf>)
                 // The terminal that showed the prompt still runs.
                 let _ = told.send(UiEvent::Event(AgentEvent::Notice(notice)));
                 PermissionAnswer::Session
+            }
+            Ok(Consent::Plan { changed, accepts_edits }) => {
+                let input = changed.map(|plan| serde_json::json!({"plan": plan, "edited": true}).to_string());
+                let mode = accepts_edits.then(|| PermissionMode::AcceptEdits.name().to_owned());
+                PermissionAnswer::Approved(CallApproval { input, mode, ..CallApproval::default() })
             }
             Ok(Consent::Answers(answers)) => PermissionAnswer::Answered(answers),
             Ok(Consent::No(words)) => PermissionAnswer::No(words),

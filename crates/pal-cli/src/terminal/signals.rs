@@ -4,7 +4,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use pal_tui::UiEvent;
-use rustix::process::{Signal, kill_current_process_group};
+use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
 
 /// Forwards SIGINT, SIGTERM, SIGHUP and SIGCONT to the terminal until it ends.
 pub(super) fn forward(told: Sender<UiEvent>) {
@@ -44,4 +44,10 @@ pub(super) fn suspend() {
     // Signalling the own group does not fail.
     let _ = kill_current_process_group(Signal::TSTP);
     std::thread::sleep(STOP_DELAY);
+}
+
+/// Makes the thread that waits for keys return once: the terminal library reports a resize.
+pub(super) fn wake_reader() {
+    // Signalling the own process does not fail.
+    let _ = kill_process(getpid(), Signal::WINCH);
 }

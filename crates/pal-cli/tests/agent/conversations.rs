@@ -296,3 +296,19 @@ fn a_foreign_log_is_resumed_without_its_system_prompt() {
     ]);
     assert_eq!(said.code, 0, "{}", said.err);
 }
+
+#[test]
+fn piped_lines_wait_for_the_answer_before_them() {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
+        0 => calls("I wait.", &[("Bash", json!({"command": "sleep 0.3; echo slept"}))]),
+        _ => says("Done."),
+    }));
+    let mut command = world.command(&[&["--plain"][..], &FREELY].concat());
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"the first\nthe second\n").unwrap();
+    assert_eq!(finish(child).code, 0);
+    let heard = world.provider.heard();
+    assert_eq!(heard.asked.len(), 3);
+    assert!(!heard.asked[1].text().contains("the second"), "it does not steer the work on the first");
+    assert!(heard.asked[2].text().contains("the second"));
+}

@@ -215,7 +215,7 @@ fn gc_removes_outputs_except_those_of_open_sessions() {
     assert_eq!(outputs(&world)[0].1, 3_000_000, "a look changes nothing");
     let listed = finish(world.command(&["sessions"]).spawn().unwrap());
     assert!(
-        listed.out.contains("MB on disk") && listed.out.contains("1 session: 3.1 MB on disk"),
+        listed.out.contains("1 session: $") && listed.out.contains(" tokens, 3.1 MB on disk"),
         "{}",
         listed.out
     );

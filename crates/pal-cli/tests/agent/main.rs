@@ -6,6 +6,7 @@
 mod background_memory;
 mod conversations;
 mod damaged_logs;
+mod driving_program;
 mod editors;
 mod kill_recovery;
 mod leftover_processes;
@@ -22,3 +23,4 @@ mod slash_commands;
 mod subagents;
 mod teammates;
 mod test_world;
+mod user_commands;

@@ -181,3 +181,71 @@ fn model_cards_are_refreshed_from_the_provider() {
     );
     assert_eq!(window("claude-next-7"), Some(json!(100_000)));
 }
+
+/// The setup of Claude Code in the user's home: rules, a hook that cannot run here, variables, and a project that it trusts.
+#[test]
+fn a_setup_of_claude_code_guards_and_allows() {
+    let world = TestWorld::new(caller(vec![
+        ("Bash", json!({"command": "touch allowed-1"})),
+        ("Bash", json!({"command": "touch denied-1"})),
+        ("Write", json!({"file_path": "guarded.txt", "content": "x"})),
+        ("Bash", json!({"command": "touch of-project"})),
+        ("Bash", json!({"command": "sh variable.sh"})),
+    ]));
+    let user = json!({
+        "permissions": {"allow": ["Bash(touch allowed*)", "Bash(sh variable.sh)", "Write"], "deny": ["Bash(touch denied*)"]},
+        "env": {"FROM_SETTINGS": "value"},
+        "hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [{"type": "http", "url": "http://127.0.0.1:1/guard"}]}]},
+    });
+    std::fs::create_dir_all(world.home().join(".claude")).unwrap();
+    std::fs::write(world.home().join(".claude/settings.json"), user.to_string()).unwrap();
+    world.file(".claude/settings.json", r#"{"permissions": {"allow": ["Bash(touch of-project)"]}}"#);
+    world.file("variable.sh", "touch \"of-$FROM_SETTINGS\"\n");
+    let run = || world.run(&["--output-format", "json", "--no-sandbox", "work"]);
+    let denied = |said: &crate::test_world::RunOutput| -> Vec<String> {
+        let denials = said.lines()[0]["permission_denials"].as_array().cloned().unwrap();
+        denials.iter().map(|denial| denial["tool_input"].to_string()).collect()
+    };
+    let said = run();
+    let refused = denied(&said);
+    assert_eq!(refused.len(), 3, "{}{}", said.out, said.err);
+    assert!(refused[0].contains("denied-1") && refused[1].contains("guarded.txt"), "{refused:?}");
+    assert!(refused[2].contains("of-project"), "the project is not trusted: {refused:?}");
+    assert!(said.err.contains("http") && said.err.contains("pal trust"), "{}", said.err);
+    let exists = |name: &str| world.repository().join(name).exists();
+    assert!(exists("allowed-1") && exists("of-value") && !exists("denied-1") && !exists("guarded.txt"));
+    // Trust that was given in Claude Code counts here.
+    let project = world.repository().canonicalize().unwrap().display().to_string();
+    let trust = json!({"projects": {project: {"hasTrustDialogAccepted": true}}});
+    std::fs::write(world.home().join(".claude.json"), trust.to_string()).unwrap();
+    let said = world.command(&["config", "permissions.allow"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&said.stdout).contains("of-project"));
+}
+
+#[test]
+fn tools_agents_prompts_and_effort_are_given_as_in_claude_code() {
+    let world = TestWorld::new(caller(Vec::new()));
+    world.file("prompt.txt", "You are terse and precise.");
+    let agents = r#"{"scout": {"description": "Looks ahead for pitfalls.", "prompt": "You scout."}}"#;
+    let said = world.run(&[
+        "--agents",
+        agents,
+        "--tools",
+        "Read,Task",
+        "--append-system-prompt-file",
+        "prompt.txt",
+        "--effort",
+        "low",
+        "work",
+        "on",
+        "it",
+    ]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let heard = world.provider.heard().asked.last().cloned().unwrap();
+    let head = heard.head.concat();
+    let has_tool = |name: &str| head.contains(&format!("\"name\":\"{name}\""));
+    assert!(has_tool("Read") && has_tool("Agent") && !has_tool("Bash") && !has_tool("Write"), "{head}");
+    assert!(head.contains("You are terse and precise."));
+    let text = heard.text();
+    assert!(text.contains("Looks ahead for pitfalls.") && text.contains("work on it"), "{text}");
+}

@@ -158,23 +158,6 @@ fn one_failed_file_does_not_stop_the_others() {
 }
 
 #[test]
-fn importing_a_grown_session_names_the_earlier_import() {
-    let home = TestHome::new();
-    let start: String = SESSION.lines().take(2).map(|line| format!("{line}\n")).collect();
-    let file = home.file("session.jsonl", start);
-    assert_eq!(home.run(&["import", &file]).code, 0);
-    let first = home.written()[0].display().to_string();
-    home.file("session.jsonl", SESSION);
-    let said = home.run(&["import", &file]);
-    assert!(
-        said.code == 0 && said.out.contains("earlier import") && said.out.contains(&first),
-        "{}",
-        said.out
-    );
-    assert_eq!(home.written().len(), 2, "the earlier log is left alone");
-}
-
-#[test]
 fn the_chosen_model_answers_next() {
     let home = TestHome::new();
     let file = home.file("session.jsonl", SESSION);

@@ -28,12 +28,9 @@ fn wrong_usage_is_reported_with_a_hint() {
         assert_eq!((said.code, said.out.as_str()), (2, ""), "{arguments:?}: {}", said.err);
         assert!(said.err.contains(words) && said.err.contains("hint:"), "{arguments:?}: {}", said.err);
     }
-    for arguments in [
-        &["-p", "x", "--max-turns", "0"][..],
-        &["-p", "x", "y"],
-        &["-p", "--output-format", "xml"],
-        &["-p", "-c", "-r", "1"],
-    ] {
+    for arguments in
+        [&["-p", "x", "--max-turns", "0"][..], &["-p", "--output-format", "xml"], &["-p", "-c", "-r", "1"]]
+    {
         assert_eq!(home.run(arguments).code, 2, "{arguments:?}");
     }
 }

@@ -80,14 +80,14 @@ fn a_passage_is_shown_with_its_author_and_location() {
     let project = RecallProject::new();
     let answer = "First.\nThe retry policy backs off\n\texponentially, up to \x1b[31m30 s.\nLast.";
     let folder = project.session(&project.directory, "0199-one", &["How are requests retried?", answer]);
-    let out = project.good(&["retries", "backing", "off"]);
+    let out = project.good(&["retries", "backing", "off", "--full"]);
     assert!(out.contains("│ The retry policy backs off\n"), "{out}");
     assert!(out.contains("│ \texponentially, up to ·[31m30 s.\n"), "nothing drives the terminal: {out}");
     assert!(out.contains("0199-one  How are requests retried?") && out.contains("the model"), "{out}");
     assert!(!out.contains('\x1b'), "no colours where nobody looks");
     let log = log_path(&folder).display().to_string();
     assert!(out.contains(&format!("{log}:3\n")), "{out}");
-    let coloured = project.good(&["--color", "always", "exponentially"]);
+    let coloured = project.good(&["--color", "always", "--full", "exponentially"]);
     assert!(coloured.contains("\t\x1b[1;33mexponentially\x1b[0m, up"), "{coloured:?}");
     let row = project.json(&["retry policy"]).remove(0);
     assert_eq!(
@@ -100,6 +100,39 @@ fn a_passage_is_shown_with_its_author_and_location() {
     assert!(line.contains(row["entry"].as_str().unwrap()) && line.contains("backs off"));
     let narrow = project.json(&["-C", "0", "exponentially"]).remove(0);
     assert_eq!(narrow["text"], "\texponentially, up to \x1b[31m30 s.");
+}
+
+#[test]
+fn a_match_is_one_line_unless_more_is_wanted() {
+    let project = RecallProject::new();
+    let long = format!("{} the retry policy backs off {}", "before ".repeat(40), "after ".repeat(40));
+    project.session(&project.directory, "0199-one", &["How are requests retried?", &long]);
+    project.session(&project.directory, "0299-two", &["Nothing\nabout the retry policy\x1b[31m here"]);
+    let out = project.good(&["retry", "policy"]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines.len(), 5, "two sessions, two matches, the count:\n{out}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{out}");
+    assert!(
+        out.contains("about the retry policy [31m here")
+            && out.contains("before before  the retry policy backs off after"),
+        "{out}"
+    );
+    assert!(lines[4].contains("--full"), "{out}");
+    assert!(project.good(&["-C", "1", "retry"]).contains(" │ "), "context implies --full");
+}
+
+#[test]
+fn misspelt_words_are_corrected_and_phrases_honoured() {
+    let project = RecallProject::new();
+    project.session(&project.directory, "0199-one", &["The migration of the billing table failed."]);
+    let out = project.good(&["migratoin", "billing"]);
+    assert!(out.contains("read `migratoin` as `migrat…`") && out.contains("billing table"), "{out}");
+    assert_eq!(
+        project.json(&["\"table billing\" migration"])[0]["all_words"],
+        json!(false),
+        "a phrase is not found"
+    );
+    assert_eq!(project.json(&["\"billing table\""])[0]["all_words"], json!(true));
 }
 
 #[test]
@@ -249,6 +282,7 @@ impl RecallProject {
             images: false,
             documents: false,
             version: String::from("0"),
+            host: None,
         };
         let servers = ServerPool::start(vec![config], settings);
         let begun = Instant::now();

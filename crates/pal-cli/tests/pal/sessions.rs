@@ -38,6 +38,11 @@ fn a_session_is_listed_with_title_size_and_cost() {
     let id = row["id"].as_str().unwrap();
     assert!(out.starts_with(&id[..8]), "{out}");
     assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    assert!(out.contains("1 session: $0.1014, 142.5 K tokens, "), "totals: {out}");
+    let other = stored.home.path().join("elsewhere");
+    std::fs::create_dir_all(&other).unwrap();
+    let elsewhere = good(stored.home.run_in(&other, &["sessions"]));
+    assert!(elsewhere.contains("1 session in other directories: `pal sessions --all`"), "{elsewhere}");
     assert_eq!(stored.home.run(&["cost", &id[..8]]).code, 0, "what is shown of an id is enough to name it");
 }
 

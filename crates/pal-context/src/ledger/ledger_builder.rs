@@ -1,8 +1,8 @@
 //! Builds the ledger in one pass: entries become rows, decisions become savings, drops get their causes.
 
 use pal_model::{
-    Boundary, Decision, DecisionKind, EntryBody, EntryId, LogEntry, ModelCard, ModelCatalog, PromptPrefix,
-    RequestRecord, RequestSource, ResponseRecord, Timestamp,
+    Boundary, Decision, DecisionKind, EntryBody, EntryId, FormerPrices, LogEntry, ModelCard, ModelCatalog,
+    PromptPrefix, RequestRecord, RequestSource, ResponseRecord, Timestamp,
 };
 use pal_view::{Estimator, Lens, RenderOptions, View, ViewScope};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -17,8 +17,8 @@ use crate::cache;
 /// State of the pass.
 pub(super) struct LedgerBuilder<'a> {
     cards: &'a ModelCatalog,
-    /// Cards of the models, each looked up once.
-    known_cards: FxHashMap<SmolStr, ModelCard>,
+    /// Cards of the models and their former prices, each looked up once.
+    known_cards: FxHashMap<SmolStr, (ModelCard, Vec<FormerPrices>)>,
     view: View,
     /// Unanswered requests, by source.
     open: FxHashMap<RequestSource, OpenRequest>,
@@ -67,7 +67,7 @@ impl<'a> LedgerBuilder<'a> {
         self.newest = Some(entry.id);
         match &entry.body {
             EntryBody::Request(request) => self.request(entry, request),
-            EntryBody::Response(response) => self.response(response),
+            EntryBody::Response(response) => self.response(response, entry.at),
             EntryBody::Prefix(prefix) => self.prefix(prefix),
             EntryBody::Decision(decision) => self.decision(entry, decision),
             EntryBody::Boundary(boundary) if boundary.has_summary() => return self.boundary(entry, boundary),
@@ -122,17 +122,30 @@ impl<'a> LedgerBuilder<'a> {
     }
 
     fn card(&mut self, model: &SmolStr) -> ModelCard {
-        let card = self.known_cards.entry(model.clone()).or_insert_with(|| self.cards.find(model).card);
-        card.clone()
+        self.known_card(model).0.clone()
     }
 
-    fn response(&mut self, response: &ResponseRecord) {
+    /// Card with the prices of a time.
+    fn card_at(&mut self, model: &SmolStr, at: Timestamp) -> ModelCard {
+        let (card, former) = self.known_card(model);
+        let mut card = card.clone();
+        card.set_prices_at(former, at);
+        card
+    }
+
+    fn known_card(&mut self, model: &SmolStr) -> &(ModelCard, Vec<FormerPrices>) {
+        let cards = self.cards;
+        let look_up = || (cards.find(model).card, cards.former_prices(model));
+        self.known_cards.entry(model.clone()).or_insert_with(look_up)
+    }
+
+    fn response(&mut self, response: &ResponseRecord, at: Timestamp) {
         let open = self.open.remove(&response.source);
         let started = open.as_ref().map(|open| open.started);
         let (request, asked) = open.map_or((None, None), |open| (Some(open.request), open.asked));
         let asked_model = request.as_ref().map_or(SmolStr::default(), |request| request.model.clone());
         let model = if response.model.is_empty() { asked_model } else { response.model.clone() };
-        let card = self.card(&model);
+        let card = self.card_at(&model, started.unwrap_or(at));
         let usage = &response.usage;
         let is_beginning_unseen = self.is_beginning_unseen(request.as_ref());
         let lane = self.lanes.entry(lane_of(&response.source)).or_default();

@@ -1,6 +1,6 @@
 //! Selection of hooks.
 
-use pal_hooks::{HookConfig, HookContext, HookEvent, HookEventName, HookSubagent};
+use pal_hooks::{HookConfig, HookContext, HookEvent, HookEventName, HookPermission, HookSubagent};
 use pal_process::CancelToken;
 use serde_json::{Value, json};
 
@@ -119,7 +119,9 @@ fn unsupported_hooks_are_noticed_and_invalid_ones_refused() {
         "Stop": [{"hooks": [hook, {"type": "prompt", "prompt": "?"}, {"type": "command", "command": "x", "async": true}]}],
     }))
     .unwrap();
-    assert_eq!(config.groups[0].commands.len(), 2);
+    let guards: Vec<bool> =
+        config.groups[0].commands.iter().map(|command| command.unsupported.is_some()).collect();
+    assert_eq!(guards, [false, true, false]);
     assert_eq!(config.notices.len(), 3, "{:?}", config.notices);
     let wrong = [
         json!([]),
@@ -140,4 +142,21 @@ fn unsupported_hooks_are_noticed_and_invalid_ones_refused() {
     }
     let Err(typo) = HookConfig::parse(&json!({"Sotp": []})) else { panic!("taken") };
     assert!(typo.ends_with("did you mean `Stop`?"), "{typo}");
+}
+
+#[test]
+fn a_hook_that_cannot_run_asks_about_calls_and_blocks_prompts() {
+    let session = HookFixture::new();
+    let http = json!([{"hooks": [{"type": "http", "url": "https://guard.example"}]}]);
+    let hooks = session.hooks(&json!({"PreToolUse": http, "UserPromptSubmit": http, "Stop": http}));
+    let project = session.project();
+    let run = |event: &HookEvent<'_>| hooks.run(event, &HookContext::new(&project), &CancelToken::new());
+    let call = run(&before_call());
+    assert!(
+        call.permission
+            .is_some_and(|(permission, why)| permission == HookPermission::Ask && why.contains("http"))
+    );
+    assert!(run(&prompt()).blocked.is_some_and(|block| block.reason.contains("disabled")));
+    let stopped = run(&stop());
+    assert!(stopped.blocked.is_none() && stopped.failures.is_empty());
 }

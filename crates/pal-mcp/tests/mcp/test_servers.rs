@@ -71,6 +71,7 @@ pub(crate) fn settings(folder: &tempfile::TempDir) -> ServerPoolSettings {
         images: true,
         documents: true,
         version: String::from("0"),
+        host: None,
     }
 }
 

@@ -212,3 +212,48 @@ fn a_rule_without_pattern_covers_the_whole_tool() {
     let run = |command: &str| is(&crate::run(command, PermissionMode::Default, &rules));
     assert_eq!([run("make x"), run("make x > y"), run("cat x")], ["allow", "deny", "allow"]);
 }
+
+#[test]
+fn skills_and_agents_are_allowed_unless_a_rule_is_about_them() {
+    let table = [
+        ("", "Skill", "review", "allow"),
+        ("deny Skill(review)", "Skill", "review", "deny"),
+        ("deny Skill(review)", "Skill", "Review", "deny"),
+        ("deny Skill(review)", "Skill", "reviewer", "allow"),
+        ("deny Skill(review:*)", "Skill", "review-deep", "deny"),
+        ("deny Skill(review)", "Agent", "review", "allow"),
+        ("deny Skill(*)", "Skill", "review", "deny"),
+        ("deny Skill", "Skill", "review", "deny"),
+        ("ask Agent(scout)", "Agent", "scout", "ask"),
+        ("deny Task(scout)", "Agent", "scout", "deny"),
+        ("allow Skill(review)", "Skill", "other", "allow"),
+        ("ask Agent(scout)\ndeny Agent(s*)", "Agent", "scout", "deny"),
+    ];
+    for (text, tool, name, verdict) in table {
+        let needs = [ToolAccess::Named(name.to_owned())];
+        for mode in PermissionMode::ALL {
+            let request = PermissionRequest { tool, needs: &needs, mode };
+            let judged = authorize(&request, &rules(text), &context());
+            assert_eq!(is(&judged), verdict, "{text}: {tool} {name} in {mode}");
+        }
+    }
+    let mut answered = rules("ask Agent(scout)");
+    answered.allow_for_session("Agent(scout)".parse().unwrap());
+    let needs = [ToolAccess::Named(String::from("scout"))];
+    let request = PermissionRequest { tool: "Agent", needs: &needs, mode: PermissionMode::Default };
+    assert_eq!(authorize(&request, &answered, &context()), Verdict::Allow, "an answer holds for the session");
+}
+
+#[test]
+fn rules_of_a_prompt_end_with_it() {
+    let needs = [ToolAccess::Use];
+    let request = PermissionRequest { tool: "mcp__s__t", needs: &needs, mode: PermissionMode::Default };
+    let mut lent = rules("ask mcp__other__t");
+    lent.allow_for_prompt("mcp__s__t".parse().unwrap());
+    assert_eq!(is(&authorize(&request, &lent, &context())), "allow");
+    lent.end_prompt();
+    assert_eq!(is(&authorize(&request, &lent, &context())), "ask");
+    lent.ask.extend(rules("ask mcp__s__t").ask);
+    lent.allow_for_prompt("mcp__s__t".parse().unwrap());
+    assert_eq!(is(&authorize(&request, &lent, &context())), "ask", "a rule that asks beats it");
+}

@@ -16,6 +16,9 @@ fn rules_round_trip_through_text() {
         "WebFetch(domain:example.com)",
         "mcp__server__tool",
         "mcp__server",
+        "Skill(review:*)",
+        "Agent(scout)",
+        "Task(scout)",
     ] {
         assert_eq!(text.parse::<PermissionRule>().unwrap().to_string(), text);
     }

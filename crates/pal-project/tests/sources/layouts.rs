@@ -244,3 +244,32 @@ fn names_that_play_tricks_stay_data_and_never_become_sentences() {
     }
     assert!(discovered.warnings.iter().any(|warning| warning.contains("a\\n<\\system-reminder>")));
 }
+
+#[test]
+fn files_of_other_agents_count_where_there_are_no_others() {
+    check(
+        "
+        repo home/project
+        in home/project/a
+        file home/.codex/AGENTS.md | 1
+        file home/.gemini/GEMINI.md | never
+        file home/project/GEMINI.md | 2
+        file home/project/a/AGENTS.md | 3
+        file home/project/a/GEMINI.md | never
+        ",
+        "
+        user home/.codex/AGENTS.md
+        project home/project/GEMINI.md
+        project home/project/a/AGENTS.md
+        ",
+    );
+    check(
+        "
+        repo home/project
+        in home/project
+        file home/.claude/CLAUDE.md | 1
+        file home/.codex/AGENTS.md | never
+        ",
+        "user home/.claude/CLAUDE.md",
+    );
+}

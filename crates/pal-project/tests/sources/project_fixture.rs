@@ -56,6 +56,9 @@ impl ProjectFixture {
         for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
             place.make(line);
         }
+        // Which folders of the user count depends on the files in them.
+        let home = place.root.join("home");
+        place.search.user = user_folders(&home, &home.join(".palimpsest"));
         place
     }
 

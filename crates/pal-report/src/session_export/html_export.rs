@@ -5,8 +5,10 @@ use std::io::{self, Write};
 use pal_context::LedgerRow;
 use pal_model::text::group_digits;
 
+use super::html_calls::write_call;
+use super::html_text::escaped;
 use super::markdown_export::{closing_lines, facts, usage_line};
-use super::{MessageAuthor, MessagePart, SessionTranscript, TranscriptCall, TranscriptItem, clean, time};
+use super::{MessageAuthor, MessagePart, SessionTranscript, TranscriptItem, html_markdown, time};
 use crate::text_layout::clip_line;
 use crate::units::format_usd;
 
@@ -18,23 +20,32 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 /// Maximum columns of a heading.
 const HEADING_COLUMNS_MAX: usize = 120;
+/// Maximum columns of a line in the table of contents.
+const CONTENTS_COLUMNS_MAX: usize = 70;
 
 pub(super) fn write(transcript: &SessionTranscript<'_>, out: &mut dyn Write) -> io::Result<()> {
     let name = escaped(&clip_line(&transcript.name, HEADING_COLUMNS_MAX));
     writeln!(
         out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<title>{name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{name}</h1>\n<ul class=\"facts\">"
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<title>{name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>"
     )?;
+    let turns = turns(transcript);
+    write_contents(&turns, out)?;
+    writeln!(out, "<main>\n<h1>{name}</h1>\n<ul class=\"facts\">")?;
     for fact in facts(transcript) {
         writeln!(out, "<li>{}</li>", escaped(&fact))?;
     }
     writeln!(out, "</ul>")?;
     let rows = transcript.ledger.rows.iter();
     let largest = rows.filter_map(|row| row.prompt.map(|prompt| prompt.total())).max().unwrap_or(0);
+    let mut prompts = 0;
     for item in &transcript.items {
         match item {
-            TranscriptItem::Message { who, at, parts } => write_message(who, &time(*at), parts, out)?,
-            TranscriptItem::Call(call) => self::call(call, out)?,
+            TranscriptItem::Message { who, at, parts } => {
+                prompts += usize::from(*who == MessageAuthor::Person);
+                write_message((who, prompts), &time(*at), parts, out)?;
+            }
+            TranscriptItem::Call(call) => write_call(call, &mut part, out)?,
             TranscriptItem::Note { at, text } => {
                 writeln!(out, "<div class=\"note\">{} · {}</div>", time(*at), escaped(text))?;
             }
@@ -47,25 +58,75 @@ pub(super) fn write(transcript: &SessionTranscript<'_>, out: &mut dyn Write) -> 
         }
     }
     write_totals(transcript, out)?;
-    writeln!(out, "</body>\n</html>")?;
+    writeln!(out, "</main>\n</body>\n</html>")?;
     Ok(())
 }
 
+/// A prompt of a person with the cost of everything until the next one.
+struct TranscriptTurn {
+    /// Number of the prompt, from 1.
+    number: usize,
+    title: String,
+    /// Cost in US dollars; none if no price is known.
+    cost: Option<f64>,
+}
+
+fn turns(transcript: &SessionTranscript<'_>) -> Vec<TranscriptTurn> {
+    let mut turns: Vec<TranscriptTurn> = Vec::new();
+    for item in &transcript.items {
+        match item {
+            TranscriptItem::Message { who: MessageAuthor::Person, parts, .. } => {
+                let text = parts.iter().find_map(|part| match part {
+                    MessagePart::Text(text) => text.lines().find(|line| !line.trim().is_empty()),
+                    _ => None,
+                });
+                let title = clip_line(text.unwrap_or("(picture)"), CONTENTS_COLUMNS_MAX);
+                turns.push(TranscriptTurn { number: turns.len() + 1, title, cost: None });
+            }
+            TranscriptItem::Usage(at) => {
+                if let (Some(turn), Some(row)) = (turns.last_mut(), transcript.row(*at)) {
+                    turn.cost = row.cost.map(|cost| cost + turn.cost.unwrap_or(0.0)).or(turn.cost);
+                }
+            }
+            _ => {}
+        }
+    }
+    turns
+}
+
+/// Writes the table of contents: all prompts of people, each with its cost.
+fn write_contents(turns: &[TranscriptTurn], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "<nav>\n<h2>Contents</h2>\n<ol>")?;
+    for turn in turns {
+        let cost = turn.cost.map_or(String::new(), |cost| format!(" <small>{}</small>", format_usd(cost)));
+        writeln!(out, "<li><a href=\"#prompt-{}\">{}</a>{cost}</li>", turn.number, escaped(&turn.title))?;
+    }
+    writeln!(out, "</ol>\n<p><a href=\"#cost\">Cost</a></p>\n</nav>")
+}
+
 fn write_message(
-    who: &MessageAuthor,
+    (who, prompt): (&MessageAuthor, usize),
     at: &str,
     parts: &[MessagePart],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (class, name) = match who {
-        MessageAuthor::Person => ("user", "User"),
-        MessageAuthor::Model => ("model", "Assistant"),
-        MessageAuthor::Other(name) => ("other", *name),
-    };
-    writeln!(out, "<section class=\"{class}\">\n<h2>{name} · {at}</h2>")?;
+    match who {
+        MessageAuthor::Person => {
+            writeln!(
+                out,
+                "<section class=\"user\" id=\"prompt-{prompt}\">\n<h2>User · prompt {prompt} · {at}</h2>"
+            )?;
+        }
+        MessageAuthor::Model => writeln!(out, "<section class=\"model\">\n<h2>Assistant · {at}</h2>")?,
+        MessageAuthor::Other(name) => {
+            writeln!(out, "<section class=\"other\">\n<h2>{name}, not a person · {at}</h2>")?;
+        }
+    }
     for part in parts {
         match (who, part) {
-            (MessageAuthor::Model, MessagePart::Text(text)) => prose(text, out)?,
+            (MessageAuthor::Model, MessagePart::Text(text)) => {
+                writeln!(out, "<div class=\"said\">{}</div>", html_markdown::render(text))?;
+            }
             (_, MessagePart::Text(text)) => writeln!(out, "<div class=\"text\">{}</div>", escaped(text))?,
             (_, MessagePart::Thinking(text)) => {
                 let parts = [MessagePart::Text(text.clone())];
@@ -74,58 +135,19 @@ fn write_message(
             (_, other) => self::part(other, out)?,
         }
     }
-    writeln!(out, "</section>")?;
-    Ok(())
-}
-
-/// Writes text of the model, with fenced code apart.
-fn prose(text: &str, out: &mut dyn Write) -> io::Result<()> {
-    let (mut is_code, mut lines) = (false, Vec::new());
-    for line in text.trim_end().lines() {
-        if line.trim_start().starts_with("```") {
-            write_paragraph(&lines, is_code, out)?;
-            lines.clear();
-            is_code = !is_code;
-        } else {
-            lines.push(line);
-        }
-    }
-    write_paragraph(&lines, is_code, out)
-}
-
-fn write_paragraph(lines: &[&str], is_code: bool, out: &mut dyn Write) -> io::Result<()> {
-    let text = escaped(lines.join("\n").trim_matches('\n'));
-    match is_code {
-        _ if text.is_empty() => {}
-        true => writeln!(out, "<pre>{text}</pre>")?,
-        false => writeln!(out, "<div class=\"text\">{text}</div>")?,
-    }
-    Ok(())
-}
-
-fn call(call: &TranscriptCall, out: &mut dyn Write) -> io::Result<()> {
-    let (class, state) = match (&call.result, call.is_error) {
-        (None, _) => ("", " (no result)"),
-        (Some(_), true) => (" class=\"failed\"", " (failed)"),
-        (Some(_), false) => ("", ""),
-    };
-    let heading = escaped(&clip_line(&format!("{} {}", call.name, call.description), HEADING_COLUMNS_MAX));
-    writeln!(
-        out,
-        "<details{class}><summary>{heading}{state}</summary>\n<pre>{}</pre>",
-        escaped(&call.input)
-    )?;
-    for part in call.result.iter().flatten() {
-        self::part(part, out)?;
-    }
-    writeln!(out, "</details>")?;
-    Ok(())
+    writeln!(out, "</section>")
 }
 
 fn write_collapsed(title: &str, parts: &[MessagePart], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<details><summary>{}</summary>", escaped(&clip_line(title, HEADING_COLUMNS_MAX)))?;
     for part in parts {
-        self::part(part, out)?;
+        match part {
+            // Summaries and reasoning are Markdown, too.
+            MessagePart::Text(text) => {
+                writeln!(out, "<div class=\"said\">{}</div>", html_markdown::render(text))?
+            }
+            other => self::part(other, out)?,
+        }
     }
     writeln!(out, "</details>")?;
     Ok(())
@@ -168,7 +190,7 @@ fn bar(row: &LedgerRow, largest: u64, out: &mut dyn Write) -> io::Result<()> {
 
 fn write_totals(transcript: &SessionTranscript<'_>, out: &mut dyn Write) -> io::Result<()> {
     let ledger = &transcript.ledger;
-    writeln!(out, "<h2>Cost</h2>")?;
+    writeln!(out, "<h2 id=\"cost\">Cost</h2>")?;
     if ledger.all.requests == 0 {
         writeln!(out, "<p>No requests.</p>")?;
         return Ok(());
@@ -193,22 +215,6 @@ fn write_totals(transcript: &SessionTranscript<'_>, out: &mut dyn Write) -> io::
     Ok(())
 }
 
-/// Escapes text for use between tags and in quoted attributes.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len() + text.len() / 16);
-    for character in clean(text).chars() {
-        match character {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            other => safe.push(other),
-        }
-    }
-    safe
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,13 +225,5 @@ mod tests {
         assert!(!is_picture("image/svg+xml", "AAAA"), "a drawing can hold a script");
         assert!(!is_picture("image/png", "AA\" onerror=\"alert(1)"));
         assert!(!is_picture("image/png\" onerror=\"x", "AA"));
-    }
-
-    #[test]
-    fn code_stands_apart() {
-        let mut out = Vec::new();
-        prose("one\n```rust\nlet a = \"<b>\";\n```\ntwo <i>", &mut out).unwrap();
-        let expected = "<div class=\"text\">one</div>\n<pre>let a = &quot;&lt;b&gt;&quot;;</pre>\n<div class=\"text\">two &lt;i&gt;</div>\n";
-        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

@@ -46,13 +46,29 @@ pub(super) fn facts(transcript: &SessionTranscript<'_>) -> Vec<String> {
         facts.push(format!("time: {} to {} UTC", time(began), time(last)));
     }
     if let Some(cost) = transcript.ledger.all.known_cost() {
-        facts.push(format!("cost: {}", format_usd(cost)));
+        facts.push(format!("cost: {}{}", format_usd(cost), cost_remark(transcript)));
     }
     if let Some(masked) = transcript.masked.filter(|masked| *masked > 0) {
         facts.push(format!("{} masked, shown as [secret: kind]", count_noun(masked, "secret")));
     }
     facts.extend(transcript.problems.iter().map(|problem| format!("damaged: {problem}")));
     facts
+}
+
+/// Says that a cost is simulated or estimated, and why.
+fn cost_remark(transcript: &SessionTranscript<'_>) -> String {
+    let all = &transcript.ledger.all;
+    let mut remark = String::new();
+    if all.simulated > 0 && all.simulated == all.requests {
+        remark.push_str(", simulated: nothing was spent");
+    } else if all.simulated > 0 {
+        remark.push_str(&format!(", of which {} simulated", count_noun(all.simulated as usize, "request")));
+    }
+    if all.estimated > 0 {
+        let requests = count_noun(all.estimated as usize, "request");
+        remark.push_str(&format!(" (output of {requests} estimated: the transcript has only a placeholder)"));
+    }
+    remark
 }
 
 /// Formats the usage of a request in one line.
@@ -245,11 +261,9 @@ pub(super) fn closing_lines(transcript: &SessionTranscript<'_>) -> Vec<String> {
     let all = &ledger.all;
     let mut lines = Vec::new();
     let requests = count_noun(all.requests as usize, "request");
-    lines.push(
-        all.known_cost().map_or(format!("{requests}; price unknown"), |cost| {
-            format!("{} for {requests}", format_usd(cost))
-        }),
-    );
+    lines.push(all.known_cost().map_or(format!("{requests}; price not known"), |cost| {
+        format!("{} for {requests}{}", format_usd(cost), cost_remark(transcript))
+    }));
     if let Some(share) = all.share_read() {
         lines.push(format!("{} of prompt tokens were read from the cache", format_percent(share)));
     }

@@ -41,6 +41,8 @@ pub struct SessionDigest {
     pub model: Option<SmolStr>,
     /// Responses of the simulator.
     pub simulated: u64,
+    /// Responses whose output tokens are estimated, because their transcript has only a placeholder.
+    pub estimated: u64,
     /// Simulated cost in US dollars; not part of `spent`.
     pub simulated_cost: f64,
     /// Usage and cost; the cost counts only if some price is known.
@@ -156,7 +158,7 @@ impl LogScan<'_> {
                 self.asked.insert(request.source.clone(), request.model.clone());
                 self.model(&request.source, &request.model);
             }
-            EntryBody::Response(response) => self.response(response),
+            EntryBody::Response(response) => self.response(response, entry.at),
             EntryBody::Decision(decision) => match &decision.kind {
                 DecisionKind::Title { title } if !title.trim().is_empty() => {
                     self.digest.title = Some(title_line(title));
@@ -175,12 +177,13 @@ impl LogScan<'_> {
     }
 
     /// Adds the usage and cost of a response, as the ledger counts them.
-    fn response(&mut self, response: &ResponseRecord) {
+    fn response(&mut self, response: &ResponseRecord, at: Timestamp) {
         let asked = self.asked.remove(&response.source).unwrap_or_default();
         let model = if response.model.is_empty() { asked } else { response.model.clone() };
         let usage = &response.usage;
         let is_reported = usage.has_prompt();
-        let cost = response.cost.or_else(|| self.cards.find(&model).card.cost(usage)).filter(|_| is_reported);
+        let cost =
+            response.cost.or_else(|| self.cards.find_at(&model, at).card.cost(usage)).filter(|_| is_reported);
         if usage.basis == UsageBasis::Simulated {
             // Simulated money is shown by itself.
             self.digest.spent.add(usage, None);
@@ -190,6 +193,7 @@ impl LogScan<'_> {
             return;
         }
         self.digest.spent.add(usage, cost);
+        self.digest.estimated += u64::from(usage.basis == UsageBasis::Estimated);
         self.digest.priced += u64::from(cost.is_some());
         self.digest.unpriced += u64::from(is_reported && cost.is_none());
         self.model(&response.source, &model);

@@ -2,17 +2,20 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod claude_code;
 mod context_policy;
 mod errors;
+mod other_agents;
 mod page;
 mod places;
+mod settings_edit;
 mod switches;
 mod trust;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pal_settings::{FlagSetting, SettingEntry, Settings, SettingsError, SettingsInput};
+use pal_settings::{FlagSetting, SettingEntry, Settings, SettingsError, SettingsInput, SettingsSource};
 use serde_json::Value;
 
 /// A home, a project and a managed file of its own, and what is typed and set.
@@ -21,6 +24,7 @@ struct World {
     given: Option<String>,
     variables: BTreeMap<String, String>,
     flags: Vec<FlagSetting>,
+    sources: Option<Vec<SettingsSource>>,
 }
 
 impl World {
@@ -29,7 +33,7 @@ impl World {
         for name in ["home", "project/.pal"] {
             std::fs::create_dir_all(folder.path().join(name)).unwrap();
         }
-        World { folder, given: None, variables: BTreeMap::new(), flags: Vec::new() }
+        World { folder, given: None, variables: BTreeMap::new(), flags: Vec::new(), sources: None }
     }
 
     /// Writes one of `home/settings.toml`, `project/.pal/settings.toml`, `managed.toml` …
@@ -89,6 +93,8 @@ impl World {
             given: self.given.clone(),
             variables: self.variables.clone(),
             flags: self.flags.clone(),
+            claude_managed: Some(self.path("claude-managed")),
+            sources: self.sources.clone(),
             cards: None,
         })
     }

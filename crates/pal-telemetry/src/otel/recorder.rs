@@ -94,6 +94,7 @@ impl SpanRecorder {
             AgentEvent::Ended(ended) => self.record_prompt_end(ended, meter, send),
             AgentEvent::Text(_)
             | AgentEvent::Thinking(_)
+            | AgentEvent::Progress(_)
             | AgentEvent::AnswerDiscarded { .. }
             | AgentEvent::Waiting { .. } => {}
             AgentEvent::ToolPrinted { .. } | AgentEvent::SubagentActivity { .. } | AgentEvent::Mode(_) => {}

@@ -46,7 +46,7 @@ pub(crate) fn events() -> Vec<AgentEvent> {
     );
     let result = format!(r#"[{{"type":"tool_result","tool_use_id":"call-1","content":"{CANARY} printed"}}]"#);
     vec![
-        AgentEvent::SessionStarted(began()),
+        AgentEvent::SessionStarted(Box::new(began())),
         message(EntryDraft::user(MessageOrigin::Person, &said)),
         exchanged("main", None, usage(10, 90, 0, 5), Some(0.25)),
         AgentEvent::Text(format!("{CANARY} answered")),
@@ -105,6 +105,10 @@ fn began() -> SessionInfo {
         permission_mode: "default".into(),
         is_resumed: false,
         version: String::from("1.2.3"),
+        mcp_servers: Vec::new(),
+        agents: Vec::new(),
+        skills: Vec::new(),
+        output_style: None,
     }
 }
 
@@ -130,6 +134,7 @@ fn ended() -> PromptResult {
             reason: CANARY.to_owned(),
             rule: Some(CANARY.to_owned()),
         }],
+        structured_output: None,
     }
 }
 

@@ -56,6 +56,13 @@ impl ToolHandler for EditTool {
         Ok(vec![ToolAccess::Write(target)])
     }
 
+    fn check_feasible(&self, input: &ToolInput, workspace: &Workspace) -> Result<(), String> {
+        let fields: EditInput = input.read()?;
+        let named = fields.file_path.clone();
+        let real = workspace.resolve(&named).real;
+        edited_file(&named, &real, fields, workspace).map(|_| ())
+    }
+
     fn run(&self, input: &ToolInput, context: &ToolContext<'_>) -> ToolOutput {
         edit(input, context).unwrap_or_else(|wrong| ToolOutput::error(&wrong))
     }
@@ -90,13 +97,27 @@ impl EditInput {
     }
 }
 
-fn edit(input: &ToolInput, context: &ToolContext<'_>) -> Result<ToolOutput, String> {
-    let fields: EditInput = input.read()?;
-    let named = fields.file_path.clone();
+/// Content of a file before and after an edit.
+struct EditedFile {
+    old: Vec<u8>,
+    new: Vec<u8>,
+    /// Number of changed places.
+    places: usize,
+    /// Permissions of the file; none if it is new.
+    permissions: Option<std::fs::Permissions>,
+    /// Version that the model saw.
+    seen: Option<KnownFile>,
+}
+
+/// Applies an edit to the current content of its file; an error for the model if it does not fit.
+fn edited_file(
+    named: &str,
+    real: &std::path::Path,
+    fields: EditInput,
+    workspace: &Workspace,
+) -> Result<EditedFile, String> {
     let replacements = fields.replacements()?;
-    let real = context.writable(&named)?;
-    let _writing = context.workspace.lock_writing();
-    let found = read_existing(&named, &real, context)?;
+    let found = read_existing(named, real, workspace)?;
     if found.is_none() && replacements.first().is_none_or(|first| !first.old.is_empty()) {
         return Err(format!("{named} does not exist. To make it, use Write, or give an empty `old_string`."));
     }
@@ -105,11 +126,23 @@ fn edit(input: &ToolInput, context: &ToolContext<'_>) -> Result<ToolOutput, Stri
         None => (Vec::new(), None, None),
     };
     let (new, places) = apply_replacements(&old, &replacements)?;
+    Ok(EditedFile { old, new, places, permissions, seen })
+}
+
+fn edit(input: &ToolInput, context: &ToolContext<'_>) -> Result<ToolOutput, String> {
+    let fields: EditInput = input.read()?;
+    let named = fields.file_path.clone();
+    let real = context.writable(&named)?;
+    let _writing = context.workspace.lock_writing();
+    let EditedFile { old, new, places, permissions, seen } =
+        edited_file(&named, &real, fields, context.workspace)?;
     if let Some(keeper) = context.workspace.recorded_folder_of(&real) {
         let new = String::from_utf8(new).map_err(|_| format!("{named} is no text."))?;
         let old = permissions.is_some().then_some(old.as_slice());
         return write_recorded(&named, &real, (old, &new), keeper, context);
     }
+    let prior = permissions.as_ref().map(|permissions| (old.as_slice(), permissions));
+    context.workspace.keep_version(&real, prior, &new);
     file_io::replace(&real, &new, permissions.clone()).map_err(|err| describe_io_error(&named, &err))?;
     let said = match places {
         _ if permissions.is_none() => format!("Created {named}:"),

@@ -15,7 +15,8 @@ pub use notebook_edit_tool::NotebookEditTool;
 pub use read_tool::ReadTool;
 pub use write_tool::WriteTool;
 
-pub(crate) use file_io::open;
+pub(crate) use file_diff::diff;
+pub(crate) use file_io::{CHANGED_BYTES_MAX, fingerprint, open, read_for_change, replace};
 
 use pal_model::KnownFile;
 

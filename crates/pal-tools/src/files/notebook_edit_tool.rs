@@ -113,7 +113,8 @@ fn edit(input: &ToolInput, context: &ToolContext<'_>) -> Result<ToolOutput, Stri
     let named = &fields.notebook_path;
     let real = context.writable(named)?;
     let _writing = context.workspace.lock_writing();
-    let Some(ExistingFile { bytes, permissions, seen }) = read_existing(named, &real, context)? else {
+    let Some(ExistingFile { bytes, permissions, seen }) = read_existing(named, &real, context.workspace)?
+    else {
         return Err(format!("{named} does not exist. Make a notebook with Write."));
     };
     let old = std::str::from_utf8(&bytes).map_err(|_| format!("{named} is no text."))?;
@@ -125,6 +126,7 @@ fn edit(input: &ToolInput, context: &ToolContext<'_>) -> Result<ToolOutput, Stri
     if let Some(keeper) = context.workspace.recorded_folder_of(&real) {
         return write_recorded(named, &real, (Some(&bytes), &new), keeper, context);
     }
+    context.workspace.keep_version(&real, Some((&bytes, &permissions)), new.as_bytes());
     file_io::replace(&real, new.as_bytes(), Some(permissions))
         .map_err(|err| describe_io_error(named, &err))?;
     let text = format!("Changed {named}:\n{}", diff(&bytes, new.as_bytes()));

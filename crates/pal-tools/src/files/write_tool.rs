@@ -36,6 +36,12 @@ impl ToolHandler for WriteTool {
         Ok(vec![ToolAccess::Write(workspace.resolve(&fields.file_path))])
     }
 
+    fn check_feasible(&self, input: &ToolInput, workspace: &Workspace) -> Result<(), String> {
+        let fields: WriteInput = input.read()?;
+        let real = workspace.resolve(&fields.file_path).real;
+        read_existing(&fields.file_path, &real, workspace).map(|_| ())
+    }
+
     fn run(&self, input: &ToolInput, context: &ToolContext<'_>) -> ToolOutput {
         write(input, context).unwrap_or_else(|wrong| ToolOutput::error(&wrong))
     }
@@ -46,7 +52,7 @@ fn write(input: &ToolInput, context: &ToolContext<'_>) -> Result<ToolOutput, Str
     let named = &fields.file_path;
     let real = context.writable(named)?;
     let _writing = context.workspace.lock_writing();
-    let existing = read_existing(named, &real, context)?;
+    let existing = read_existing(named, &real, context.workspace)?;
     let mut content = restore_tags(&fields.content);
     // Read hides line ends, so the model cannot know that they were CR LF.
     if let Some(existing) = &existing
@@ -60,6 +66,8 @@ fn write(input: &ToolInput, context: &ToolContext<'_>) -> Result<ToolOutput, Str
         return write_recorded(named, &real, (old.as_deref(), &content), keeper, context);
     }
     let permissions = existing.as_ref().map(|existing| existing.permissions.clone());
+    let prior = existing.as_ref().map(|existing| (existing.bytes.as_slice(), &existing.permissions));
+    context.workspace.keep_version(&real, prior, content.as_bytes());
     file_io::replace(&real, content.as_bytes(), permissions).map_err(|err| describe_io_error(named, &err))?;
     let said = match &existing {
         None => format!("Created {named} ({}).", lines_of(&content)),
@@ -117,14 +125,14 @@ pub(super) struct ExistingFile {
 pub(super) fn read_existing(
     named: &str,
     real: &std::path::Path,
-    context: &ToolContext<'_>,
+    workspace: &Workspace,
 ) -> Result<Option<ExistingFile>, String> {
     let found = file_io::read_for_change(real).map_err(|err| match err.kind() {
         std::io::ErrorKind::IsADirectory => format!("{named} is a folder, not a file."),
         _ => describe_io_error(named, &err),
     })?;
     let Some((bytes, permissions)) = found else { return Ok(None) };
-    let seen = context.workspace.seen_file(real);
+    let seen = workspace.seen_file(real);
     match &seen {
         _ if bytes.is_empty() => {}
         None => {

@@ -14,5 +14,5 @@ pub use definition_stamp::definition_stamp;
 pub use output_styles::output_styles;
 pub use plan_mode::{EnterPlanModeTool, ExitPlanModeTool};
 pub use skill_files::{SkillInfo, available_skills, skill_text};
-pub use skill_tool::SkillTool;
+pub use skill_tool::{SkillTool, skill_prompt, user_skills};
 pub use todo_tool::{TodoTool, open_todos};

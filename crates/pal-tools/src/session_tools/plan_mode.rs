@@ -23,6 +23,9 @@ struct EnterPlanModeInput {}
 #[serde(deny_unknown_fields)]
 struct ExitPlanModeInput {
     plan: String,
+    /// Set if the user changed the plan before they approved it.
+    #[serde(default)]
+    edited: bool,
 }
 
 impl ToolHandler for EnterPlanModeTool {
@@ -55,23 +58,29 @@ impl ToolHandler for ExitPlanModeTool {
     }
 
     fn required_access(&self, input: &ToolInput, _: &Workspace) -> Result<Vec<ToolAccess>, String> {
-        plan(input).map(|_| Vec::new())
+        parse_plan(input).map(|_| Vec::new())
     }
 
     fn run(&self, input: &ToolInput, _: &ToolContext<'_>) -> ToolOutput {
-        match plan(input) {
+        match parse_plan(input) {
+            Ok(ExitPlanModeInput { plan, edited: true }) => in_mode(
+                "default",
+                &format!(
+                    "Planning is over. The user changed your plan before they approved it. Carry out this one:\n\n{plan}"
+                ),
+            ),
             Ok(_) => in_mode("default", "Planning is over. Carry out the plan."),
             Err(wrong) => ToolOutput::error(&wrong),
         }
     }
 }
 
-fn plan(input: &ToolInput) -> Result<String, String> {
-    let ExitPlanModeInput { plan } = input.read()?;
-    if plan.trim().is_empty() {
+fn parse_plan(input: &ToolInput) -> Result<ExitPlanModeInput, String> {
+    let fields: ExitPlanModeInput = input.read()?;
+    if fields.plan.trim().is_empty() {
         return Err(String::from("`plan` is empty: say what you would do, step by step."));
     }
-    Ok(plan)
+    Ok(fields)
 }
 
 fn in_mode(mode: &'static str, said: &str) -> ToolOutput {

@@ -4,7 +4,7 @@ use pal_model::ToolEffects;
 use pal_permissions::ToolAccess;
 use serde::Deserialize;
 
-use super::skill_files::{LoadedSkill, load_skills};
+use super::skill_files::{LoadedSkill, SkillInfo, load_skills};
 use crate::{ToolContext, ToolHandler, ToolInput, ToolOutput, Workspace};
 
 /// Adds the instructions of a skill to the conversation.
@@ -29,7 +29,8 @@ impl ToolHandler for SkillTool {
     }
 
     fn required_access(&self, input: &ToolInput, _: &Workspace) -> Result<Vec<ToolAccess>, String> {
-        input.read::<SkillCallInput>().map(|_| Vec::new())
+        let fields: SkillCallInput = input.read()?;
+        Ok(vec![ToolAccess::Named(fields.skill.trim().trim_start_matches('/').to_owned())])
     }
 
     fn run(&self, input: &ToolInput, context: &ToolContext<'_>) -> ToolOutput {
@@ -59,6 +60,16 @@ fn skill(input: &ToolInput, workspace: &Workspace) -> Result<ToolOutput, String>
         ToolOutput { aftermath, ..ToolOutput::text(&fill_in(found, args.as_deref().unwrap_or(""))) };
     output.touched.push(found.info.path.clone());
     Ok(output)
+}
+
+/// All skills as the user may invoke them, sorted by name.
+pub fn user_skills(workspace: &Workspace) -> Vec<SkillInfo> {
+    load_skills(workspace).into_values().map(|skill| skill.info).collect()
+}
+
+/// Prompt of a user who invokes a skill; none if there is no skill of this name.
+pub fn skill_prompt(workspace: &Workspace, name: &str, arguments: &str) -> Option<String> {
+    load_skills(workspace).get(name).map(|skill| fill_in(skill, arguments))
 }
 
 /// Skill text with its arguments filled in.

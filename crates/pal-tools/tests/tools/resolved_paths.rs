@@ -105,12 +105,11 @@ fn required_access_names_the_real_path() {
         assert_eq!(target.real, expected.components().collect::<std::path::PathBuf>(), "{tool} {input}");
         assert_eq!(matches!(needs[0], ToolAccess::Write(_)), matches!(tool, "Write" | "Edit"));
     }
-    for (tool, input) in [
-        ("Todo", json!({"todos": []})),
-        ("Skill", json!({"skill": "x"})),
-        ("EnterPlanMode", json!({})),
-        ("ExitPlanMode", json!({"plan": "p"})),
-    ] {
+    for (tool, input) in
+        [("Todo", json!({"todos": []})), ("EnterPlanMode", json!({})), ("ExitPlanMode", json!({"plan": "p"}))]
+    {
         assert_eq!(place.needs(tool, &input), Ok(Vec::new()), "{tool}");
     }
+    let skill = place.needs("Skill", &json!({"skill": " /x"}));
+    assert_eq!(skill, Ok(vec![ToolAccess::Named(String::from("x"))]), "rules name skills");
 }

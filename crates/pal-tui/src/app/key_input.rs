@@ -5,18 +5,26 @@ use std::time::Instant;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::App;
+use super::event_handling::{DISCARD_QUEUE, SEND_QUEUE};
+use super::{App, PickerUse};
 use crate::ansi;
 use crate::attachments::{content, pasted_image_path};
 use crate::completion::{self, CompletionTarget, Suggestions};
 use crate::dialog::DialogOutcome;
 use crate::live_region::typed_columns;
 use crate::picker::{Picker, PickerOutcome};
-use crate::ui_events::{REMEMBER, SlashOutcome, UserAction, parse_memory};
+use crate::styled_text::sanitize_line;
+use crate::ui_events::{PickerChoice, REMEMBER, SlashOutcome, UserAction, parse_memory, parse_shell};
+use crate::vi_keys::ViOutcome;
 
 impl App {
     pub(super) fn key(&mut self, key: &KeyEvent) {
         if key.kind == KeyEventKind::Release {
+            return;
+        }
+        if std::mem::take(&mut self.display.has_key_help)
+            && matches!(key.code, KeyCode::Esc | KeyCode::Char('?'))
+        {
             return;
         }
         if self.dialogs.picker.is_some() {
@@ -25,6 +33,7 @@ impl App {
         if let Some(question) = self.dialogs.questions.first_mut() {
             match question.key(key) {
                 DialogOutcome::Open => return,
+                DialogOutcome::Edit => return self.edit_question(),
                 DialogOutcome::Done => return self.close_question(),
                 DialogOutcome::Stopped => {
                     self.close_question();
@@ -42,8 +51,17 @@ impl App {
     /// Removes the answered dialog; a plan and answers stay in the transcript.
     fn close_question(&mut self) {
         let question = self.dialogs.questions.remove(0);
-        if let Some(record) = question.record(self.display.screen.columns()) {
+        if let Some(record) = question.record(self.display.screen.columns(), self.display.theme) {
             self.display.transcript.add(record);
+        }
+    }
+
+    /// Lets the user edit the text of the open dialog.
+    fn edit_question(&mut self) {
+        let text = self.dialogs.questions.first().and_then(|question| question.text_to_edit());
+        let edited = text.and_then(|text| self.edit_text(&text));
+        if let Some((question, text)) = self.dialogs.questions.first_mut().zip(edited) {
+            question.set_edited(text);
         }
     }
 
@@ -62,12 +80,71 @@ impl App {
         let Some(picker) = &mut self.dialogs.picker else { return };
         match picker.key(key) {
             PickerOutcome::Open => {}
-            PickerOutcome::Closed => self.dialogs.picker = None,
+            PickerOutcome::Closed => {
+                self.dialogs.picker = None;
+                // Queued messages are not lost: they can be edited.
+                if std::mem::take(&mut self.dialogs.picker_use) == PickerUse::Queue {
+                    self.edit_held_prompts();
+                }
+            }
             PickerOutcome::Chosen(choice) => {
                 self.dialogs.picker = None;
                 let (name, arguments) = choice.command;
-                self.command(&format!("{name} {arguments}"));
+                match std::mem::take(&mut self.dialogs.picker_use) {
+                    PickerUse::Command => self.command(&format!("{name} {arguments}")),
+                    PickerUse::History => self.input.editor.set(&arguments),
+                    PickerUse::Queue => self.decide_queue(&name),
+                }
             }
+        }
+    }
+
+    /// Carries out the user's decision about queued messages.
+    fn decide_queue(&mut self, decision: &str) {
+        match decision {
+            SEND_QUEUE => {
+                for typed in std::mem::take(&mut self.dialogs.held_prompts) {
+                    self.submit_text(&typed, &typed, &[]);
+                }
+            }
+            DISCARD_QUEUE => self.dialogs.held_prompts.clear(),
+            _ => self.edit_held_prompts(),
+        }
+    }
+
+    /// Puts messages that were taken back into the editor, before its text.
+    fn edit_held_prompts(&mut self) {
+        let mut texts = std::mem::take(&mut self.dialogs.held_prompts);
+        texts.extend(Some(self.input.editor.text().to_owned()).filter(|text| !text.is_empty()));
+        self.input.editor.set(&texts.join("\n"));
+    }
+
+    /// Opens the list of earlier prompts, newest first, each once.
+    fn search_history(&mut self) {
+        let mut texts: Vec<&String> = Vec::new();
+        for text in self.input.editor.earlier().iter().rev() {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        let choice = |text: &&String| PickerChoice {
+            label: sanitize_line(text),
+            detail: String::new(),
+            command: (String::new(), (*text).clone()),
+        };
+        let choices: Vec<PickerChoice> = texts.iter().map(choice).collect();
+        if choices.is_empty() {
+            return self.display.transcript.note("there are no earlier prompts in this project");
+        }
+        self.dialogs.picker = Some(Picker::new(String::from("Earlier prompts"), choices));
+        self.dialogs.picker_use = PickerUse::History;
+    }
+
+    /// Lets the user write the prompt in their editor.
+    fn edit_prompt(&mut self) {
+        let text = self.input.editor.expand_pastes().to_owned();
+        if let Some(edited) = self.edit_text(&text) {
+            self.input.editor.set(edited.trim_end_matches('\n'));
         }
     }
 
@@ -81,7 +158,8 @@ impl App {
             }
             KeyCode::Down => self.completion.selected = (self.completion.selected + 1) % count,
             KeyCode::Tab => self.complete(),
-            KeyCode::Enter if key.modifiers.is_empty() => {
+            // Enter sends: a file is completed by Tab only, a command by its name.
+            KeyCode::Enter if key.modifiers.is_empty() && self.is_command() => {
                 let is_whole = self.is_whole_command();
                 self.complete();
                 if is_whole {
@@ -92,6 +170,12 @@ impl App {
             _ => return false,
         }
         true
+    }
+
+    /// Returns `true` if the suggestions are commands.
+    fn is_command(&self) -> bool {
+        let suggestions = self.completion.suggestions.as_ref();
+        suggestions.is_some_and(|known| known.offered.iter().any(|(text, _)| text.starts_with('/')))
     }
 
     /// Returns `true` if the selected suggestion is a command without required arguments.
@@ -148,6 +232,11 @@ impl App {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         let is_other = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT);
         let width = typed_columns(self.display.screen.columns());
+        if let Some(vi) = &mut self.input.vi
+            && vi.key(key, &mut self.input.editor) == ViOutcome::Handled
+        {
+            return;
+        }
         let is_twice = !matches!(key.code, KeyCode::Esc | KeyCode::Char('c'));
         if is_twice {
             (self.input.armed_keys.escape, self.input.armed_keys.control_c) = (None, None);
@@ -165,6 +254,7 @@ impl App {
             KeyCode::Char(character) if is_control => self.control(character),
             KeyCode::Char('b') if key.modifiers.contains(KeyModifiers::ALT) => self.input.editor.word_left(),
             KeyCode::Char('f') if key.modifiers.contains(KeyModifiers::ALT) => self.input.editor.word_right(),
+            KeyCode::Char('?') if self.input.editor.is_empty() => self.display.has_key_help = true,
             KeyCode::Char(character) => self.input.editor.insert(character.encode_utf8(&mut [0; 4])),
             KeyCode::Backspace if is_other => self.input.editor.kill_word(),
             KeyCode::Backspace => self.input.editor.backspace(),
@@ -173,12 +263,21 @@ impl App {
             KeyCode::Right if is_control || is_other => self.input.editor.word_right(),
             KeyCode::Left => self.input.editor.left(),
             KeyCode::Right => self.input.editor.right(),
+            KeyCode::Up if self.input.editor.is_empty() && self.has_queue() => {
+                self.dialogs.held_prompts = self.take_back_queue();
+                self.edit_held_prompts();
+            }
             KeyCode::Up => self.input.editor.up(width),
             KeyCode::Down => self.input.editor.down(width),
             KeyCode::Home => self.input.editor.home(),
             KeyCode::End => self.input.editor.end(),
             _ => {}
         }
+    }
+
+    /// Returns `true` if messages wait that the agent has not read.
+    fn has_queue(&self) -> bool {
+        self.session.active.as_ref().is_some_and(|session| session.handle.unread_messages() > 0)
     }
 
     /// Puts the suggested prompt into the empty editor.
@@ -199,6 +298,7 @@ impl App {
             'd' => self.input.editor.delete(),
             'e' => self.input.editor.end(),
             'f' => self.input.editor.right(),
+            'g' => self.edit_prompt(),
             'h' => self.input.editor.backspace(),
             'j' => self.input.editor.insert("\n"),
             'k' => self.input.editor.kill_to_end(),
@@ -207,6 +307,7 @@ impl App {
             'n' => self.input.editor.down(typed_columns(self.display.screen.columns())),
             'o' => self.display.transcript.unfold(),
             'p' => self.input.editor.up(typed_columns(self.display.screen.columns())),
+            'r' => self.search_history(),
             'u' => self.input.editor.kill_to_start(),
             'w' => self.input.editor.kill_word(),
             'y' => self.input.editor.yank(),
@@ -215,16 +316,16 @@ impl App {
         }
     }
 
-    /// Interrupts the work. When idle with an empty editor, a second press rewinds to an earlier prompt.
+    /// Interrupts the work. When idle, a second press clears the editor or, if that is empty, rewinds to an earlier prompt.
     fn escape(&mut self) {
         if self.is_working() {
             return self.interrupt();
         }
-        if !self.input.editor.is_empty() {
-            return;
-        }
         if self.input.armed_keys.escape.take().is_some() {
-            self.command("rewind");
+            match self.input.editor.is_empty() {
+                true => self.command("rewind"),
+                false => self.input.editor.set(""),
+            }
         } else {
             self.input.armed_keys.escape = Some(Instant::now());
         }
@@ -266,13 +367,32 @@ impl App {
             return;
         }
         self.input.history.add(&typed.sent);
-        if let Some(command) = typed.sent.strip_prefix('/').filter(|command| !command.starts_with('/')) {
+        if let Some(vi) = &mut self.input.vi {
+            vi.reset();
+        }
+        self.submit_text(&typed.sent, &typed.shown, &typed.pictures);
+    }
+
+    /// Submits a text as a command, a shell command, a memory or a prompt.
+    fn submit_text(&mut self, sent: &str, shown: &str, pictures: &[PathBuf]) {
+        if let Some(command) = sent.strip_prefix('/').filter(|command| !command.starts_with('/')) {
             return self.command(command);
         }
-        if let Some(text) = parse_memory(&typed.sent) {
+        if let Some(command) = parse_shell(sent) {
+            return self.run_shell(command);
+        }
+        if let Some(text) = parse_memory(sent) {
             return self.command(&format!("{REMEMBER} {text}"));
         }
-        self.say(&typed.sent, &typed.shown, &typed.pictures);
+        self.say(sent, shown, pictures);
+    }
+
+    /// Runs a shell command of the user, after the current work.
+    fn run_shell(&mut self, command: &str) {
+        self.session.has_talked = true;
+        self.display.transcript.add_command(&format!("! {command}"));
+        self.display.transcript.start_shell(command);
+        self.send_action(UserAction::RunShell(command.to_owned()));
     }
 
     /// Sends a prompt; steers the agent if it is working.
@@ -281,7 +401,8 @@ impl App {
         problems.iter().for_each(|problem| self.display.transcript.error(problem));
         self.session.has_talked = true;
         let is_steering = self.is_working() && self.display.transcript.is_working();
-        self.display.transcript.add_prompt(shown);
+        let typed = if sent.is_empty() || shown.starts_with('/') { shown } else { sent };
+        self.display.transcript.queue_prompt(shown, typed);
         match &self.session.active {
             Some(session) if is_steering => session.handle.steer(content),
             _ => self.send_action(UserAction::Prompt(content)),
@@ -303,10 +424,16 @@ impl App {
             SlashOutcome::Leave => self.leave(),
             SlashOutcome::NeedsSession => self.send_action(UserAction::Command { name, arguments }),
             SlashOutcome::Prompt(prompt) => self.say(&prompt, &format!("/{name} {arguments}"), &[]),
-            SlashOutcome::Pick { title, choices } if choices.is_empty() => {
+            SlashOutcome::Pick { title, choices, .. } if choices.is_empty() => {
                 self.display.transcript.note(&format!("{title}: nothing to choose from"));
             }
-            SlashOutcome::Pick { title, choices } => self.dialogs.picker = Some(Picker::new(title, choices)),
+            SlashOutcome::Pick { title, choices, preface } => {
+                if !preface.is_empty() {
+                    self.display.transcript.add(ansi::lines(&preface));
+                }
+                self.dialogs.picker = Some(Picker::new(title, choices));
+                self.dialogs.picker_use = PickerUse::Command;
+            }
             SlashOutcome::Failed(why) => self.display.transcript.error(&why),
             SlashOutcome::Unknown => {
                 let known: Vec<&str> =

@@ -48,14 +48,32 @@ impl App {
         // The next frame reports terminal errors.
         let _ = self.display.screen.leave();
         restore();
-        (self.suspend)();
+        (self.programs.suspend)();
         self.take_over();
-        self.taken_over = Some(Instant::now());
+        self.programs.taken_over = Some(Instant::now());
+    }
+
+    /// Lets the user edit a text in their editor; shows why that is not possible.
+    pub(super) fn edit_text(&mut self, text: &str) -> Option<String> {
+        // The next frame reports terminal errors.
+        let _ = self.display.screen.leave();
+        self.programs.inbox.stop_reading(self.programs.wake_reader);
+        restore();
+        let edited = (self.programs.edit_text)(text);
+        self.take_over();
+        self.programs.inbox.resume_reading();
+        match edited {
+            Ok(text) => Some(text),
+            Err(why) => {
+                self.display.transcript.error(&why);
+                None
+            }
+        }
     }
 
     /// Handles the continue signal; `suspend` has already handled a stop by key.
     pub(super) fn continued(&mut self) {
-        if self.taken_over.take().is_none_or(|at| at.elapsed() > TOLD_WITHIN) {
+        if self.programs.taken_over.take().is_none_or(|at| at.elapsed() > TOLD_WITHIN) {
             self.take_over();
         }
     }

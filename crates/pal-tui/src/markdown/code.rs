@@ -4,7 +4,6 @@
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
-use crate::diff::diff_style;
 use crate::styled_text::wrap_anywhere;
 use crate::theme::Theme;
 
@@ -132,7 +131,7 @@ pub(crate) fn code_line(line: &str, language: &str, width: usize, theme: Theme) 
 }
 
 /// Highlights a line of code.
-pub(super) fn spans(line: &str, language: &str, theme: Theme) -> Vec<Span<'static>> {
+pub(crate) fn spans(line: &str, language: &str, theme: Theme) -> Vec<Span<'static>> {
     if line.is_empty() {
         return Vec::new();
     }
@@ -199,4 +198,14 @@ fn quoted(rest: &str, mark: char) -> Option<usize> {
         }
     }
     None
+}
+
+/// Style of a line in a unified diff.
+fn diff_style(line: &str, theme: Theme) -> Style {
+    match line.chars().next() {
+        Some('+') => theme.good(),
+        Some('-') => theme.bad(),
+        Some('@') => theme.accent(),
+        _ => Style::new(),
+    }
 }

@@ -8,6 +8,7 @@ use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
 use super::event_text::result_summary;
+use super::todo_list::TodoList;
 use crate::diff;
 use crate::styled_text::{columns, sanitize, sanitize_line, truncate_columns, wrap};
 use crate::theme::Theme;
@@ -20,9 +21,10 @@ const RESULT_LINES: usize = 3;
 const CHANGED_LINES: usize = 24;
 
 /// Calls without a result.
-#[derive(Default)]
 pub(super) struct PendingCalls {
     calls: Vec<PendingCall>,
+    /// Hint behind the number of hidden lines.
+    pub(super) more_hint: &'static str,
 }
 
 struct PendingCall {
@@ -36,6 +38,11 @@ struct PendingCall {
 }
 
 impl PendingCalls {
+    /// Creates an empty list; `more_hint` stands behind the number of hidden lines.
+    pub(super) fn new(more_hint: &'static str) -> PendingCalls {
+        PendingCalls { calls: Vec::new(), more_hint }
+    }
+
     /// Adds a call that the model made.
     pub(super) fn add(&mut self, id: &ToolUseId, name: &str, input: &str) {
         let call = PendingCall {
@@ -95,7 +102,9 @@ impl PendingCalls {
             Some((failed, took, bytes)) => (failed || is_error, took, bytes),
             None => (is_error, Duration::ZERO, text.len() as u64),
         };
+        let todos = TodoList::parse(&call.input).filter(|_| call.name == "Todo" && !is_error);
         let told = match (is_error, call.is_running) {
+            _ if let Some(todos) = &todos => todos.summary(),
             (true, false) => String::from("not carried out"),
             _ => result_summary(is_error, took, bytes),
         };
@@ -106,8 +115,12 @@ impl PendingCalls {
             false => diff::diff_excerpt(&call.name, &call.read(), width, CHANGED_LINES, theme),
         };
         match (call.name == "Bash" && call.is_running, is_error) {
-            (true, _) => lines.extend(ending(text, width, theme)),
-            (false, true) => lines.extend(beginning(text, width, theme)),
+            (true, _) => lines.extend(ending(text, self.more_hint, width, theme)),
+            (false, true) => lines.extend(beginning(text, self.more_hint, width, theme)),
+            // The page as text: its beginning says whether it is the wanted one.
+            (false, false) if call.name == "WebFetch" => {
+                lines.extend(beginning(text, self.more_hint, width, theme))
+            }
             (false, false) => {}
         }
         lines.extend(changes);
@@ -182,16 +195,16 @@ fn lines_of(text: &str) -> Vec<&str> {
 }
 
 /// The end of a command's output, which usually has its outcome.
-fn ending(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
+fn ending(text: &str, hint: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let text = sanitize(text);
     let all = lines_of(&text);
     let hidden = all.len().saturating_sub(RESULT_LINES);
-    let above = (hidden > 0).then(|| quiet(&format!("… {} above", counted(hidden)), width, theme));
+    let above = (hidden > 0).then(|| quiet(&format!("… {} above{hint}", counted(hidden)), width, theme));
     above.into_iter().chain(all[hidden..].iter().map(|line| quiet(line, width, theme))).collect()
 }
 
 /// The beginning of an error, which usually has its cause.
-fn beginning(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
+fn beginning(text: &str, hint: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let text = sanitize(text);
     // The line above already says so.
     let text = text.strip_prefix("Not carried out: ").unwrap_or(&text);
@@ -201,7 +214,7 @@ fn beginning(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
         wrap(&spans, &indent, &indent, width)
     });
     let hidden = all.len().saturating_sub(RESULT_LINES);
-    let below = (hidden > 0).then(|| quiet(&format!("… {} more", counted(hidden)), width, theme));
+    let below = (hidden > 0).then(|| quiet(&format!("… {} more{hint}", counted(hidden)), width, theme));
     shown.chain(below).collect()
 }
 

@@ -33,6 +33,7 @@ fn ended(end: PromptEnd) -> AgentEvent {
             ..UsageTotals::default()
         },
         denials: Vec::new(),
+        structured_output: None,
     })
 }
 
@@ -76,7 +77,7 @@ fn conversation() -> Vec<AgentEvent> {
 }
 
 fn shown(events: &[AgentEvent], width: usize) -> String {
-    let mut transcript = Transcript::new(width, Theme);
+    let mut transcript = Transcript::new(width, Theme::default());
     let mut text = String::new();
     for event in events {
         transcript.apply(event);
@@ -94,7 +95,7 @@ fn conversation_at_two_widths() {
 
 #[test]
 fn live_lines_of_a_running_conversation() {
-    let mut transcript = Transcript::new(79, Theme);
+    let mut transcript = Transcript::new(79, Theme::default());
     for event in &conversation()[..6] {
         transcript.apply(event);
     }
@@ -134,7 +135,7 @@ fn calls_without_a_result_are_marked() {
 
 #[test]
 fn unfold_prints_results_of_the_last_prompt_once() {
-    let mut transcript = Transcript::new(40, Theme);
+    let mut transcript = Transcript::new(40, Theme::default());
     let unfolded = |transcript: &mut Transcript| {
         transcript.take_finished();
         transcript.unfold();

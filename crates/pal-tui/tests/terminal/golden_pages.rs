@@ -17,7 +17,7 @@ pub(crate) fn compare(name: &str, found: &str) {
 #[test]
 fn markdown_at_several_widths() {
     for width in [24, 79, 199] {
-        let lines = render_markdown(include_str!("golden/answer.md"), width, Theme);
+        let lines = render_markdown(include_str!("golden/answer.md"), width, Theme::default());
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         assert!(lines.iter().all(|line| line.width() <= width), "{text}");
         compare(&format!("answer-{width}.txt"), &text);

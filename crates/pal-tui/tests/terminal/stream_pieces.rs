@@ -8,7 +8,7 @@ const ANSWER: &str = include_str!("golden/answer.md");
 fn whole(text: &str, width: usize) -> Vec<String> {
     let mut stream = MarkdownStream::default();
     stream.push(text);
-    stream.finish(width, Theme).iter().map(ToString::to_string).collect()
+    stream.finish(width, Theme::default()).iter().map(ToString::to_string).collect()
 }
 
 fn in_pieces(text: &str, cuts: &[usize], width: usize) -> Vec<String> {
@@ -21,11 +21,11 @@ fn in_pieces(text: &str, cuts: &[usize], width: usize) -> Vec<String> {
         if text.is_char_boundary(cut) {
             stream.push(&text[from..cut]);
             from = cut;
-            lines.extend(stream.take_finished(width, Theme));
+            lines.extend(stream.take_finished(width, Theme::default()));
         }
     }
     stream.push(&text[from..]);
-    lines.extend(stream.finish(width, Theme));
+    lines.extend(stream.finish(width, Theme::default()));
     lines.iter().map(ToString::to_string).collect()
 }
 
@@ -45,8 +45,8 @@ fn the_tail_stays_short_for_any_input() {
             for _ in 0..20_000 / piece.len() {
                 stream.push(piece);
             }
-            stream.take_finished(80, Theme);
-            let tail = stream.tail(80, Theme).len();
+            stream.take_finished(80, Theme::default());
+            let tail = stream.tail(80, Theme::default()).len();
             assert!(tail < 1_500, "{opening:?} {piece:?}: {tail} lines");
         }
     }
@@ -56,7 +56,7 @@ fn the_tail_stays_short_for_any_input() {
 fn control_characters_are_removed() {
     let mut stream = MarkdownStream::default();
     stream.push("a\u{1b}[2Jb\r\n\n```\n\u{1b}]0;title\u{7}\n```\n\u{202e}x");
-    let text: String = stream.finish(40, Theme).iter().map(ToString::to_string).collect();
+    let text: String = stream.finish(40, Theme::default()).iter().map(ToString::to_string).collect();
     assert!(!text.contains(|character: char| character.is_control()), "{text:?}");
     assert!(text.contains("a·[2Jb"));
 }

@@ -164,7 +164,7 @@ impl ChatResponse {
         let open = self.open.get_or_insert_with(|| {
             let index = self.blocks;
             self.blocks += 1;
-            events.push(ResponseEvent::BlockStart { index, kind, tool: None });
+            events.push(ResponseEvent::BlockStart { index, kind, tool: None, call: None });
             OpenBlock { index, kind, words: String::new() }
         });
         open.words.push_str(literal_inner(words.get()));

@@ -78,8 +78,9 @@ impl ChatToolCalls {
                 name: name.clone(),
                 arguments: String::new(),
             });
-            let tool = Some(SmolStr::new(&name));
-            events.push(ResponseEvent::BlockStart { index: next, kind: BlockType::ToolUse, tool });
+            let (tool, call) = (Some(SmolStr::new(&name)), Some(&id).filter(|id| !id.is_empty()));
+            let (kind, call) = (BlockType::ToolUse, call.map(SmolStr::new));
+            events.push(ResponseEvent::BlockStart { index: next, kind, tool, call });
         }
         if let Some(index) = piece.index {
             self.by_index.insert(index, at);

@@ -94,9 +94,9 @@ impl StreamedBlock {
     /// Returns the start event of the block.
     pub(crate) fn opened(&self, index: usize) -> ResponseEvent {
         let known = object_fields(&self.start).unwrap_or_default();
-        let tool =
-            if CALLS.contains(&self.kind) { member_string(&known, "name").map(SmolStr::new) } else { None };
-        ResponseEvent::BlockStart { index, kind: self.kind, tool }
+        let is_call = CALLS.contains(&self.kind);
+        let text = |name: &str| member_string(&known, name).filter(|_| is_call).map(SmolStr::new);
+        ResponseEvent::BlockStart { index, kind: self.kind, tool: text("name"), call: text("id") }
     }
 
     /// Returns true if the block started with `start` and has not changed since.

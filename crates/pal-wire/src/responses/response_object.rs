@@ -51,7 +51,8 @@ pub(crate) fn read_complete(
     let mut seen = OutputFlags::default();
     for (index, item) in items.iter().enumerate() {
         seen.note(item);
-        events.push(ResponseEvent::BlockStart { index, kind: item.kind(), tool: item.tool() });
+        let (tool, call) = (item.tool(), item.call());
+        events.push(ResponseEvent::BlockStart { index, kind: item.kind(), tool, call });
         events.extend(item.visible_delta().map(|delta| ResponseEvent::BlockDelta { index, delta }));
         events.push(ResponseEvent::Block { index, block: item.block() });
     }

@@ -50,6 +50,12 @@ impl<'a> ResponsesItem<'a> {
             .then(|| SmolStr::new(self.string("name").unwrap_or_default()))
     }
 
+    /// Returns the id of the tool call.
+    pub(crate) fn call(&self) -> Option<SmolStr> {
+        self.tool()?;
+        self.string("call_id").map(SmolStr::new)
+    }
+
     /// Returns true if the item contains a refusal.
     pub(crate) fn is_refusal(&self) -> bool {
         self.name == "message" && self.parts("content").iter().any(|part| text_of(part, "refusal").is_some())

@@ -144,14 +144,14 @@ impl ResponsesStream {
         let item = data.item.ok_or_else(|| malformed("output_item.added has no item"))?;
         let item = ResponsesItem::read(item.get())?;
         let index = self.place(data, item.id().as_deref(), item.kind())?;
-        self.open(index, item.kind(), item.tool(), events)
+        self.open(index, item.kind(), (item.tool(), item.call()), events)
     }
 
     fn open(
         &mut self,
         index: usize,
         kind: BlockType,
-        tool: Option<SmolStr>,
+        (tool, call): (Option<SmolStr>, Option<SmolStr>),
         events: &mut Vec<ResponseEvent>,
     ) -> Result<(), Box<ProviderFailure>> {
         if self.closed.contains(&index) {
@@ -160,7 +160,7 @@ impl ResponsesStream {
         self.open.entry(index).or_insert_with(|| {
             self.newest = index;
             self.next = self.next.max(index.saturating_add(1));
-            events.push(ResponseEvent::BlockStart { index, kind, tool });
+            events.push(ResponseEvent::BlockStart { index, kind, tool, call });
             OpenItem { kind, shown: String::new() }
         });
         Ok(())
@@ -175,7 +175,7 @@ impl ResponsesStream {
         events: &mut Vec<ResponseEvent>,
     ) -> Result<(), Box<ProviderFailure>> {
         let index = self.place(data, data.id().as_deref(), kind)?;
-        self.open(index, kind, None, events)?;
+        self.open(index, kind, (None, None), events)?;
         let Some(piece) = data.delta else { return Ok(()) };
         let words = unescape(piece.get()).ok_or_else(|| malformed("a delta is not a string"))?;
         if let Some(growing) = self.open.get_mut(&index).filter(|_| !words.is_empty()) {
@@ -218,7 +218,7 @@ impl ResponsesStream {
         if self.closed.contains(&index) {
             return Ok(());
         }
-        self.open(index, item.kind(), item.tool(), events)?;
+        self.open(index, item.kind(), (item.tool(), item.call()), events)?;
         let was_shown = self.open.remove(&index).is_some_and(|growing| !growing.shown.is_empty());
         self.closed.insert(index);
         self.seen.note(item);

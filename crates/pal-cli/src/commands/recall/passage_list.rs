@@ -19,11 +19,19 @@ pub(super) struct PassageList {
     pub(super) now: Timestamp,
     /// Show the directory of each session.
     pub(super) is_all: bool,
+    /// Show each match with its context; otherwise in one line.
+    pub(super) is_full: bool,
 }
 
 impl PassageList {
     pub(super) fn write(&self, found: &RecallResults, out: &mut dyn Write) -> Result<(), Failure> {
-        if found.is_partial {
+        if !found.corrections.is_empty() {
+            let pair =
+                |(word, term): &(String, String)| format!("`{}` as `{}…`", sanitize(word), sanitize(term));
+            let pairs: Vec<String> = found.corrections.iter().map(pair).collect();
+            let words = format!("No passage contains all the words as they are; read {}.", pairs.join(", "));
+            writeln!(out, "{}\n", self.colors.yellow(&words))?;
+        } else if found.is_partial {
             let words = "No passage contains all the words; these contain some of them.";
             writeln!(out, "{}\n", self.colors.yellow(words))?;
         }
@@ -33,10 +41,16 @@ impl PassageList {
                 self.session(place, out)?;
             }
             last = Some(&place.session);
-            self.place(place, out)?;
+            match self.is_full {
+                true => self.place(place, out)?,
+                false => self.hit_line(place, out)?,
+            }
         }
         let count = count_noun(found.passages.len(), "passage");
-        let advice = "`pal view ID` shows a session, `pal -r ID` resumes it";
+        let advice = match self.is_full {
+            true => "`pal view ID` shows a session, `pal -r ID` resumes it",
+            false => "--full shows context; `pal view ID`, `pal -r ID`: the session",
+        };
         writeln!(out, "{}", self.colors.dim(&format!("{count} · {advice}")))?;
         Ok(())
     }
@@ -51,6 +65,23 @@ impl PassageList {
         if let Some(directory) = place.description.directory.as_ref().filter(|_| self.is_all) {
             writeln!(out, "  {}", self.colors.dim(&clip_line(directory, self.columns.saturating_sub(2))))?;
         }
+        Ok(())
+    }
+
+    /// Writes a match in one line: who said it, and the line of the text around the first match.
+    fn hit_line(&self, place: &PassageHit, out: &mut dyn Write) -> Result<(), Failure> {
+        let speaker = place.speaker.to_string();
+        let room = self.columns.saturating_sub(speaker.chars().count() + 4).max(20);
+        let line = match_line(&place.passage, room);
+        let mut painted = String::new();
+        let mut from = 0;
+        for mark in &line.marks {
+            painted.push_str(&line.text[from..mark.start]);
+            painted.push_str(&self.colors.paint("1;33", &line.text[mark.clone()]));
+            from = mark.end;
+        }
+        painted.push_str(&line.text[from..]);
+        writeln!(out, "  {}  {painted}", self.colors.green(&speaker))?;
         Ok(())
     }
 
@@ -90,4 +121,56 @@ impl PassageList {
         let text = format!("{}{painted}{}", cut(passage.is_cut_before), cut(passage.is_cut_after));
         text.split('\n').map(str::to_owned).collect()
     }
+}
+
+/// A line of text with the matches in it.
+struct MatchLine {
+    text: String,
+    marks: Vec<std::ops::Range<usize>>,
+}
+
+/// The line of a passage with the most matches, cut to `room` characters around the first of them.
+fn match_line(passage: &Passage, room: usize) -> MatchLine {
+    let mut best = (0, 0..0);
+    let mut start = 0;
+    for line in passage.text.split('\n') {
+        let range = start..start + line.len();
+        let marks = passage.marks.iter().filter(|mark| range.contains(&mark.start)).count();
+        if marks > best.0 || best.1.is_empty() {
+            best = (marks, range.clone());
+        }
+        start = range.end + 1;
+    }
+    let range = best.1;
+    let first =
+        passage.marks.iter().find(|mark| range.contains(&mark.start)).map_or(range.start, |mark| mark.start);
+    // A third of the room stands before the first match.
+    let line = &passage.text[range.clone()];
+    let before = line[..first - range.start].chars().count();
+    let skipped = if line.chars().count() <= room { 0 } else { before.saturating_sub(room / 3) };
+    let mut text = String::from(if skipped > 0 { "…" } else { "" });
+    let mut marks = Vec::new();
+    let mut mark_start = None;
+    let taken = usize::from(skipped > 0);
+    for (taken, (at, letter)) in (taken..).zip(line.char_indices().skip(skipped)) {
+        let at = range.start + at;
+        let is_marked = passage.marks.iter().any(|mark| mark.contains(&at));
+        match (is_marked, mark_start) {
+            (true, None) => mark_start = Some(text.len()),
+            (false, Some(from)) => {
+                marks.push(from..text.len());
+                mark_start = None;
+            }
+            _ => {}
+        }
+        if taken + 1 >= room {
+            text.push('…');
+            break;
+        }
+        text.push(if letter.is_control() { ' ' } else { letter });
+    }
+    if let Some(from) = mark_start {
+        marks.push(from..text.trim_end_matches('…').len());
+    }
+    MatchLine { text, marks }
 }

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pal_events::{PromptEnd, PromptResult, ToolDenial};
-use pal_model::{BreakCause, EntryDraft, IdSource, MessageOrigin, SharedText, Timestamp, UsageTotals};
+use pal_events::{BlockGrowth, ExchangeReport, McpServerInfo, PromptEnd, PromptResult, ToolDenial};
+use pal_model::{
+    BreakCause, EntryDraft, IdSource, ModelCatalog, RequestSource, SharedText, Timestamp, UsageTotals,
+};
 
 use super::*;
 
@@ -75,16 +77,20 @@ fn entry(draft: EntryDraft, seed: u64) -> LogEntry {
 }
 
 fn began() -> AgentEvent {
-    AgentEvent::SessionStarted(SessionInfo {
+    AgentEvent::SessionStarted(Box::new(SessionInfo {
         session_id: "0199a8f2-7b10-7000-9c1e-5a2f4d6e8b01".into(),
         transcript_path: "/p/log.jsonl".into(),
         cwd: "/p".into(),
         model: "m".into(),
         tools: vec!["Read".into()],
-        permission_mode: "default".into(),
+        permission_mode: "accept-edits".into(),
         is_resumed: true,
         version: "0.1.0".into(),
-    })
+        mcp_servers: vec![McpServerInfo { name: "calc".into(), status: "connected".into() }],
+        agents: Vec::new(),
+        skills: Vec::new(),
+        output_style: None,
+    }))
 }
 
 fn ended(end: PromptEnd, turns: u64) -> AgentEvent {
@@ -103,10 +109,59 @@ fn ended(end: PromptEnd, turns: u64) -> AgentEvent {
         took_provider: Duration::from_millis(9),
         spent: UsageTotals { output_tokens: 7, cost: 0.5, ..UsageTotals::default() },
         denials: vec![denial],
+        structured_output: None,
     })
 }
 
 const CONTENT: &str = r#"[{"type":"text","text":"a \u00e9","n":1e2},{"type":"new_thing","x" : [1]}]"#;
+
+/// A whole response: thinking, text and a tool call.
+fn response_steps() -> Vec<AgentEvent> {
+    let block = |raw: &str| ContentBlock::parse(SharedText::from(raw));
+    let grew = |index, growth| ResponseProgress::BlockGrew { index, growth };
+    let started = |index, kind| ResponseProgress::BlockStarted { index, kind, tool: None, call: None };
+    let steps = [
+        ResponseProgress::Started { response: "msg_1".into(), model: "m".into(), usage: Usage::default() },
+        started(0, "thinking"),
+        grew(0, BlockGrowth::Thinking("hm".into())),
+        ResponseProgress::BlockEnded {
+            index: 0,
+            block: block(r#"{"type":"thinking","thinking":"hm","signature":"c2ln"}"#),
+        },
+        started(1, "text"),
+        grew(1, BlockGrowth::Text("a".into())),
+        ResponseProgress::BlockEnded { index: 1, block: block(r#"{"type":"text","text":"a"}"#) },
+        ResponseProgress::BlockStarted {
+            index: 2,
+            kind: "tool_use",
+            tool: Some("Read".into()),
+            call: Some("toolu_1".into()),
+        },
+        grew(2, BlockGrowth::Input(r#"{"file_path":"x"}"#.into())),
+        ResponseProgress::BlockEnded {
+            index: 2,
+            block: block(r#"{"type":"tool_use","id":"toolu_1","name":"Read","input":{"file_path":"x"}}"#),
+        },
+        ResponseProgress::Finished { stop_reason: Some("tool_use".into()), usage: Usage::default() },
+    ];
+    steps.into_iter().map(|step| AgentEvent::Progress(Box::new(step))).collect()
+}
+
+fn exchanged() -> AgentEvent {
+    AgentEvent::ExchangeEnded(Box::new(ExchangeReport {
+        source: RequestSource::main(),
+        provider: "anthropic",
+        model: "claude-opus-5-5".into(),
+        max_tokens: 1_000,
+        answered: None,
+        usage: Some(Usage { input_tokens: 3, output_tokens: 7, ..Usage::default() }),
+        cost: Some(0.25),
+        stop_reason: None,
+        failed: None,
+        took: Duration::ZERO,
+        took_to_start: None,
+    }))
+}
 
 /// Events of every kind. A new kind does not compile here until it has its line.
 fn events() -> Vec<AgentEvent> {
@@ -126,7 +181,6 @@ fn events() -> Vec<AgentEvent> {
         AgentEvent::Message { entry: Box::new(said), usage: None, cost: None },
         AgentEvent::Thinking("hm".into()),
         AgentEvent::Text("a".into()),
-        AgentEvent::Text("b".into()),
         AgentEvent::AnswerDiscarded { why: "cut".into() },
         AgentEvent::Waiting { why: "529".into(), attempt: 2, of: 10, left: Duration::from_millis(1_500) },
         AgentEvent::Waiting { why: "529".into(), attempt: 2, of: 10, left: Duration::from_millis(500) },
@@ -156,11 +210,13 @@ fn events() -> Vec<AgentEvent> {
         ended(PromptEnd::Failed("broke".into()), 2),
         ended(PromptEnd::Interrupted, 2),
     ];
+    let events: Vec<AgentEvent> = events.into_iter().chain(response_steps()).chain([exchanged()]).collect();
     for event in &events {
         match event {
             AgentEvent::SessionStarted(_)
             | AgentEvent::Message { .. }
             | AgentEvent::Text(_)
+            | AgentEvent::Progress(_)
             | AgentEvent::Thinking(_) => {}
             AgentEvent::AnswerDiscarded { .. }
             | AgentEvent::Waiting { .. }
@@ -183,8 +239,10 @@ fn events() -> Vec<AgentEvent> {
 fn printed(events: &[AgentEvent], is_partial: bool, is_verbose: bool) -> (Vec<String>, ExitCode) {
     let mut out = Vec::new();
     let now = || Timestamp::from_milliseconds(1_800_000_000_000);
-    let lines = JsonLines::new(&mut out, 7, now, Some(3));
-    let mut show = StreamJson::new(lines, is_partial, is_verbose);
+    let lines = JsonLines::new(&mut out, 7, now, Some(3), ModelCatalog::built_in());
+    let options = StreamJsonOptions { is_partial, is_verbose, replays_prompts: false, is_strict: false };
+    let mut show = StreamJson::new(lines, options);
+    show.set_commands(vec![String::from("compact")]);
     events.iter().for_each(|event| show.event(event).unwrap());
     show.bad_line(3, "not JSON").unwrap();
     show.background(&UsageTotals { responses: 1, cost: 0.01, ..UsageTotals::default() }).unwrap();
@@ -259,8 +317,35 @@ fn partial_and_verbose_lines_are_optional() {
     assert!(kinds(true, false).contains("stream_event") && kinds(false, true).contains("tool_progress"));
     let (lines, _) = printed(&events(), true, false);
     let lines = parsed(&lines);
-    let grown: Vec<u64> = lines.iter().filter_map(|line| line["event"]["index"].as_u64()).collect();
-    assert_eq!(grown, [0, 1, 1], "thinking, then words");
+    let steps: Vec<String> = lines
+        .iter()
+        .filter(|line| line["type"] == "stream_event")
+        .map(|line| {
+            let event = &line["event"];
+            let detail = [&event["delta"]["type"], &event["content_block"]["type"]];
+            let detail = detail.into_iter().find_map(Value::as_str).unwrap_or_default();
+            let index = event["index"].as_u64().map_or(String::new(), |index| format!(" {index}"));
+            format!("{}{index} {detail}", event["type"].as_str().unwrap()).trim_end().to_owned()
+        })
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            "message_start",
+            "content_block_start 0 thinking",
+            "content_block_delta 0 thinking_delta",
+            "content_block_delta 0 signature_delta",
+            "content_block_stop 0",
+            "content_block_start 1 text",
+            "content_block_delta 1 text_delta",
+            "content_block_stop 1",
+            "content_block_start 2 tool_use",
+            "content_block_delta 2 input_json_delta",
+            "content_block_stop 2",
+            "message_delta",
+            "message_stop",
+        ]
+    );
     assert_eq!(lines.iter().filter(|line| line["subtype"] == "retry").count(), 1, "one line a wait");
 }
 
@@ -280,5 +365,37 @@ fn ends_have_their_names_and_exit_codes() {
         assert_eq!((result["subtype"].as_str(), exit), (Some(name), ExitCode::from(code)));
         assert_eq!(result["is_error"], name != "success");
         assert_eq!(result["error"].is_null(), name == "success");
+    }
+}
+
+#[test]
+fn results_count_usage_by_model() {
+    let events = [began(), exchanged(), exchanged(), ended(PromptEnd::Done, 2)];
+    let (lines, _) = printed(&events, false, false);
+    let lines = parsed(&lines);
+    assert_eq!(lines[0]["permissionMode"], "acceptEdits");
+    assert_eq!(lines[0]["slash_commands"], json!(["compact"]));
+    let used = &lines[1]["modelUsage"]["claude-opus-5-5"];
+    assert_eq!((&used["inputTokens"], &used["outputTokens"]), (&json!(6), &json!(14)));
+    assert_eq!(used["costUSD"], 0.5);
+    assert!(used["contextWindow"].as_u64().unwrap() >= 200_000);
+}
+
+#[test]
+fn prompts_are_not_repeated_to_a_driving_program() {
+    let said = entry(EntryDraft::user(MessageOrigin::Person, CONTENT), 1);
+    let said = AgentEvent::Message { entry: Box::new(said), usage: None, cost: None };
+    for (is_driven, replays_prompts, count) in [(false, false, 1), (true, false, 0), (true, true, 1)] {
+        let mut out = Vec::new();
+        let now = || Timestamp::from_milliseconds(1_800_000_000_000);
+        let lines = JsonLines::new(&mut out, 7, now, None, ModelCatalog::built_in());
+        let options =
+            StreamJsonOptions { is_partial: false, is_verbose: false, replays_prompts, is_strict: false };
+        let mut show = StreamJson::new(lines, options);
+        if is_driven {
+            show.set_driven();
+        }
+        show.event(&said).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap().lines().count(), count, "{is_driven} {replays_prompts}");
     }
 }

@@ -47,11 +47,13 @@ pub(super) fn ask(context: &LayerContext<'_>) -> LayerAction {
     if let Some(act) = latch_thinking(context).or_else(|| latch_keep(context, trigger)) {
         return act;
     }
-    let keep = latched(context, KEEP_LATCH).unwrap_or(KEEP_UNKNOWN);
-    let reason = format!(
-        "the provider is asked to clear from {} tokens on, all but {keep} results",
-        group_digits(trigger)
-    );
+    let chosen = latched(context, KEEP_LATCH);
+    let keep = chosen.unwrap_or(KEEP_UNKNOWN);
+    let kept = match chosen {
+        Some(keep) => format!("all but the newest {keep} results"),
+        None => String::from("how many results stay is decided shortly before"),
+    };
+    let reason = format!("the provider is asked to clear from {} tokens on: {kept}", group_digits(trigger));
     let value = SharedText::from(edits(context, trigger, keep));
     LayerAction { kind: ActionKind::AskProvider { member: "context_management", value }, reason }
 }

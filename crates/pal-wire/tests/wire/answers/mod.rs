@@ -48,7 +48,7 @@ fn line(event: &ResponseEvent) -> String {
         ResponseEvent::Started(started) => {
             format!("started {} {} {}", started.response, started.model, started.usage.prompt_tokens())
         }
-        ResponseEvent::BlockStart { index, kind, tool } => {
+        ResponseEvent::BlockStart { index, kind, tool, .. } => {
             let kind = kind.name().unwrap_or("?");
             tool.as_ref()
                 .map_or(format!("{index} opened {kind}"), |tool| format!("{index} opened {kind} {tool}"))

@@ -36,7 +36,7 @@ fn decoded(dialect: Dialect, bytes: &[u8]) -> Vec<ResponseEvent> {
 fn line(event: &ResponseEvent) -> String {
     match event {
         ResponseEvent::Started(started) => format!("started {} {}", started.response, started.model),
-        ResponseEvent::BlockStart { index, kind, tool } => {
+        ResponseEvent::BlockStart { index, kind, tool, .. } => {
             let name = kind.name().unwrap_or("unknown");
             format!("{index} {name}{}", tool.as_ref().map(|tool| format!(" {tool}")).unwrap_or_default())
         }

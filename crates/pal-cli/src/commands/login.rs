@@ -1,0 +1,101 @@
+//! `pal login` and `pal logout`: a stored API key.
+
+use std::io::{BufRead, IsTerminal, Read, Write};
+use std::process::ExitCode;
+
+use pal_settings::store_key;
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::arguments::{KeyProviderArg, LoginArgs, LogoutArgs};
+use crate::failure::Failure;
+use crate::settings::{Settings, variable};
+
+/// Maximum bytes of a key.
+const KEY_BYTES_MAX: u64 = 4096;
+
+pub(crate) fn login(
+    arguments: &LoginArgs,
+    settings: &Settings,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    let home = home_of(settings)?;
+    let provider = arguments.provider;
+    let key = SecretString::from(read_key(provider)?.trim());
+    check_key(key.expose_secret(), provider)?;
+    let path =
+        store_key(&home, provider.name(), Some(&key)).map_err(|error| Failure::of_file(&home, &error))?;
+    writeln!(out, "Stored the key for {} in {}; only you can read it.", provider.name(), path.display())?;
+    if variable(provider.variable()).is_some_and(|value| !value.trim().is_empty()) {
+        writeln!(out, "{} is set and goes before it.", provider.variable())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn logout(
+    arguments: &LogoutArgs,
+    settings: &Settings,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    let home = home_of(settings)?;
+    let path =
+        store_key(&home, arguments.provider.name(), None).map_err(|error| Failure::of_file(&home, &error))?;
+    writeln!(out, "No key for {} is stored in {} any more.", arguments.provider.name(), path.display())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn home_of(settings: &Settings) -> Result<std::path::PathBuf, Failure> {
+    settings.home.clone().ok_or_else(|| {
+        Failure::with_hint(
+            "no home directory is known",
+            "set HOME, or set PAL_HOME to the directory for pal's files",
+        )
+    })
+}
+
+/// Reads the key from the terminal without showing it, or from standard input.
+fn read_key(provider: KeyProviderArg) -> Result<String, Failure> {
+    let input = std::io::stdin();
+    let failed = |error: std::io::Error| Failure::new(format!("standard input: {error}"));
+    let mut text = String::new();
+    if !input.is_terminal() {
+        input.lock().take(KEY_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
+        return Ok(text);
+    }
+    eprint!("API key for {} (not shown): ", provider.name());
+    let modes = tcgetattr(&input).map_err(|error| failed(error.into()))?;
+    let mut hidden = modes.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&input, OptionalActions::Flush, &hidden).map_err(|error| failed(error.into()))?;
+    let read = input.lock().take(KEY_BYTES_MAX).read_line(&mut text);
+    tcsetattr(&input, OptionalActions::Flush, &modes).map_err(|error| failed(error.into()))?;
+    eprintln!();
+    read.map_err(failed)?;
+    Ok(text)
+}
+
+/// Rejects what cannot be a key, before it is stored.
+fn check_key(key: &str, provider: KeyProviderArg) -> Result<(), Failure> {
+    let wrong = |what: &str, hint: &str| Err(Failure::usage_error(what.to_owned(), hint.to_owned()));
+    let other = if provider == KeyProviderArg::Openai { "pal login" } else { "pal login openai" };
+    if key.is_empty() {
+        return wrong("no key was given", "paste the key, or pipe it in: `pass show anthropic | pal login`");
+    }
+    if !key.chars().all(|letter| letter.is_ascii_graphic()) {
+        return wrong("this is not an API key: it has spaces or special characters", "copy the key alone");
+    }
+    let is_claude = key.starts_with("sk-ant-");
+    if key.starts_with("sk-ant-oat") {
+        return wrong(
+            "this is a subscription token, not an API key",
+            "create an API key in the provider's console; subscriptions work only in the provider's own programs",
+        );
+    }
+    match (provider, is_claude) {
+        (KeyProviderArg::Openai, true) => wrong("this key is for Claude", &format!("run `{other}`")),
+        (KeyProviderArg::Anthropic, false) if key.starts_with("sk-proj-") => {
+            wrong("this key is for OpenAI", &format!("run `{other}`"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,67 @@
+//! `--worktree`: a session in a git worktree of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::notices::print_notice;
+
+/// Enters the worktree of this name, or a new one; an empty name means a new one.
+pub(crate) fn enter_worktree(name: &str) -> Result<(), Failure> {
+    let repository = git(Path::new("."), &["rev-parse", "--show-toplevel"]).map_err(|why| {
+        Failure::usage_error(
+            format!("--worktree needs a git repository with a commit: {why}"),
+            "run it in a repository, or leave the flag out",
+        )
+    })?;
+    let folder = PathBuf::from(&repository).join(".worktrees");
+    let name = match name {
+        "" => (1..)
+            .map(|number| format!("work-{number}"))
+            .find(|name| !folder.join(name).exists())
+            .unwrap_or_default(),
+        name => name.to_owned(),
+    };
+    let path = folder.join(&name);
+    if !path.is_dir() {
+        add(&PathBuf::from(&repository), &folder, &name).map_err(|why| {
+            Failure::with_hint(
+                format!("cannot add the worktree {}: {why}", path.display()),
+                "`git worktree list` shows all of them",
+            )
+        })?;
+    }
+    std::env::set_current_dir(&path).map_err(|error| Failure::of_file(&path, &error))?;
+    print_notice(format_args!(
+        "working in {} on the branch pal/{name}; `git worktree remove {}` removes it",
+        path.display(),
+        path.display()
+    ));
+    Ok(())
+}
+
+/// Adds a worktree in an ignored directory of the repository, on a branch of its own.
+fn add(repository: &Path, folder: &Path, name: &str) -> Result<(), String> {
+    let made =
+        std::fs::create_dir_all(folder).and_then(|()| std::fs::write(folder.join(".gitignore"), "*\n"));
+    made.map_err(|error| error.to_string())?;
+    let path = folder.join(name).display().to_string();
+    let branch = format!("pal/{name}");
+    let has_branch =
+        git(repository, &["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]).is_ok();
+    match has_branch {
+        true => git(repository, &["worktree", "add", "--quiet", &path, &branch]),
+        false => git(repository, &["worktree", "add", "--quiet", "-b", &branch, &path, "HEAD"]),
+    }
+    .map(drop)
+}
+
+/// Runs git without hooks and other programs that the repository configures.
+fn git(directory: &Path, arguments: &[&str]) -> Result<String, String> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(directory).args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
+    command.args(arguments).env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+    let output = command.output().map_err(|error| format!("git: {error}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}

@@ -1,0 +1,59 @@
+//! Commands of the user: Markdown files with shell lines, files and rules, and skills.
+
+use serde_json::json;
+
+use crate::test_world::TestWorld;
+use pal_agent_testkit::{ProviderSetup, calls, says};
+
+/// Writes a file below the user's home.
+fn home_file(world: &TestWorld, name: &str, content: &str) {
+    let path = world.home().join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+}
+
+const COMMAND: &str = "---\nallowed-tools: Bash(touch:*), Bash(echo:*)\n---\n\
+                       State: !`echo the state is $1`. See @src/lib.rs and fix $1.";
+
+#[test]
+fn a_command_runs_its_shell_lines_and_attaches_files() {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
+        0 => calls("", &[("Bash", json!({"command": "touch made.txt"}))]),
+        _ => says("Done."),
+    }));
+    home_file(&world, ".claude/commands/fix.md", COMMAND);
+    let said = world.run(&["/fix seven"]);
+    assert_eq!((said.code, said.out.as_str()), (0, "Done.\n"), "{}", said.err);
+    let first = world.provider.heard().asked[0].text();
+    assert!(first.contains("State: the state is seven. See @src/lib.rs and fix seven."), "{first}");
+    assert!(first.contains("pub fn add"), "the file is attached: {first}");
+    assert!(world.repository().join("made.txt").exists(), "its rules hold for its prompt");
+}
+
+#[test]
+fn rules_of_a_project_command_need_trust() {
+    let world = TestWorld::new(ProviderSetup::answers(|_, _| says("Done.")));
+    world.file(".claude/commands/fix.md", COMMAND);
+    world.file(".claude/commands/make.md", "---\nallowed-tools: Bash(touch:*)\n---\n!`touch made.txt`");
+    let said = world.run(&["/make"]);
+    assert_ne!(said.code, 0, "{}", said.out);
+    assert!(said.err.contains("touch made.txt"), "{}", said.err);
+    assert!(!world.repository().join("made.txt").exists());
+    assert!(world.provider.heard().asked.is_empty(), "no model was asked");
+}
+
+#[test]
+fn skills_are_commands_and_rules_deny_them() {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
+        1 => calls("", &[("Skill", json!({"skill": "review"}))]),
+        _ => says("Done."),
+    }));
+    let skill = "---\nname: review\ndescription: Reviews.\n---\nReview $ARGUMENTS with care.";
+    home_file(&world, ".claude/skills/review/SKILL.md", skill);
+    assert_eq!(world.run(&["/review the lexer"]).code, 0);
+    let first = world.provider.heard().asked[0].text();
+    assert!(first.contains("Review the lexer with care."), "{first}");
+    assert_eq!(world.run(&["--disallowed-tools", "Skill(review)", "go"]).code, 0);
+    let denied = world.provider.heard().asked[2].text();
+    assert!(denied.contains("Skill(review)") && denied.contains("denies it"), "{denied}");
+}
