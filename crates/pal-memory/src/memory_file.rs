@@ -187,10 +187,11 @@ pub fn first_sentence(text: &str, characters: usize) -> String {
     truncate_trimmed(sentence.trim_end_matches(['.', '。']), characters)
 }
 
-/// Truncates to `characters`, with an ellipsis.
+/// Truncates to `characters`, with an ellipsis if there is room for it.
 pub(crate) fn truncate_trimmed(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         None => text.to_owned(),
+        Some(_) if characters == 0 => String::new(),
         Some(_) => {
             let kept: String = text.chars().take(characters.saturating_sub(1)).collect();
             format!("{}…", kept.trim_end())

@@ -63,7 +63,7 @@ impl IndexEntry {
         let target = self.slug.replace(' ', "%20").replace(')', "%29");
         // Shorten the name before the link, so that the link stays valid.
         let room = LINE_CHARACTERS.saturating_sub(target.chars().count() + "- [](.md): ".len());
-        let link = format!("- [{}]({target}.md):", truncate_trimmed(&name, NAME_CHARACTERS.min(room)));
+        let link = format!("- [{}]({target}.md):", truncate_trimmed(&name, NAME_CHARACTERS.min(room).max(1)));
         let rest = LINE_CHARACTERS.saturating_sub(link.chars().count() + 1);
         format!("{link} {}", truncate_trimmed(&plain(&self.description), rest)).trim_end().to_owned()
     }
@@ -221,6 +221,23 @@ mod tests {
         );
         assert!(page.lines().all(|line| line.chars().count() <= LINE_CHARACTERS));
         assert_eq!(page.matches("(here.md)").count(), 1);
+    }
+
+    #[test]
+    fn a_link_that_fills_the_line_leaves_the_description_out() {
+        for length in 60..90 {
+            let slug = ")".repeat(length / 3) + &"a".repeat(length % 3);
+            let name = "n".repeat(100);
+            let head = MemoryHeader {
+                name,
+                description: String::from("about it"),
+                kind: MemoryKind::User,
+                modified: None,
+                origin: Author::Person,
+            };
+            let line = IndexEntry::new(&slug, &head, MemoryUses::default()).line();
+            assert!(line.chars().count() <= LINE_CHARACTERS, "{length}: {line}");
+        }
     }
 
     proptest! {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pal_agent::Agent;
+use pal_model::escape_tags;
 use pal_tools::{MediaSupport, SkillInfo, Workspace};
 use pal_tui::CommandInfo;
 use serde_json::json;
@@ -142,12 +143,12 @@ impl UserCommand {
 
     /// Returns whether its prompt is made with the tools of the session.
     pub(super) fn needs_session(&self) -> bool {
-        let has_parts = split_shell_lines(&self.text).len() > 1 || !file_mentions(&self.text).is_empty();
-        has_parts || !self.allowed_tools.is_empty() || self.model.is_some()
+        split_shell_lines(&self.text).len() > 1 || !self.allowed_tools.is_empty() || self.model.is_some()
     }
 
-    /// The prompt with the output of its shell lines and the files that it mentions. Its rules hold until the prompt ends;
-    /// those of a project that is not trusted are ignored. Returns the prompt and notices.
+    /// The prompt with the output of its shell lines, which cannot speak as the system. Files that it mentions are attached
+    /// like those of any prompt. Its rules hold until the prompt ends; those of a project that is not trusted are ignored.
+    /// Returns the prompt and notices.
     pub(super) fn expand(
         &self,
         agent: &mut Agent<'_>,
@@ -172,17 +173,9 @@ impl UserCommand {
                 CommandPart::ShellLine(line) => {
                     let input = json!({"command": line}).to_string();
                     let output = agent.run_tool_for_user("Bash", &input);
-                    prompt.push_str(
-                        output.map_err(|why| format!("/{}: `{line}`: {why}", self.name))?.trim_end(),
-                    );
+                    let output = output.map_err(|why| format!("/{}: `{line}`: {why}", self.name))?;
+                    prompt.push_str(&escape_tags(output.trim_end()));
                 }
-            }
-        }
-        for path in file_mentions(&self.fill_in(arguments)) {
-            let input = json!({"file_path": path}).to_string();
-            match agent.run_tool_for_user("Read", &input) {
-                Ok(content) => prompt.push_str(&format!("\n\n<file path=\"{path}\">\n{content}\n</file>")),
-                Err(why) => notices.push(format!("/{}: {path}: {why}", self.name)),
             }
         }
         Ok((prompt, notices))
@@ -226,19 +219,6 @@ fn split_shell_lines(text: &str) -> Vec<CommandPart> {
     parts
 }
 
-/// Paths that a text mentions as `@path`, each once. An address such as `a@b.c` is no mention.
-fn file_mentions(text: &str) -> Vec<String> {
-    let mut paths: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let path =
-            word.strip_prefix('@').unwrap_or_default().trim_end_matches([',', '.', ';', ':', ')', '?', '!']);
-        if path.contains(['/', '.']) && !paths.iter().any(|known| known == path) {
-            paths.push(path.to_owned());
-        }
-    }
-    paths
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,17 +228,13 @@ mod tests {
     }
 
     #[test]
-    fn shell_lines_and_files_are_found() {
+    fn shell_lines_are_found() {
         let parts = split_shell_lines("State: !`git status -s`\nDiff: !`git diff`.");
         let lines = parts.iter().filter(|part| matches!(part, CommandPart::ShellLine(_)));
         assert_eq!(lines.count(), 2);
         assert_eq!(parts[1], CommandPart::ShellLine(String::from("git status -s")));
         assert_eq!(parts[4], CommandPart::Text(String::from(".")));
         assert_eq!(split_shell_lines("no `code` here!").len(), 1);
-        assert_eq!(
-            file_mentions("see @src/lib.rs, @README.md. mail a@b.c @someone @src/lib.rs"),
-            ["src/lib.rs", "README.md"]
-        );
     }
 
     #[test]
