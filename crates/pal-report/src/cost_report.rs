@@ -115,10 +115,7 @@ impl CostPage<'_> {
         }
         if all.estimated > 0 {
             let requests = count_noun(all.estimated as usize, "request");
-            writeln!(
-                out,
-                "  output tokens of {requests} are estimated: the transcript has only a placeholder for them"
-            )?;
+            writeln!(out, "  output of {requests} estimated: the transcript has only a placeholder")?;
         }
         if all.simulated > 0 {
             let requests = count_noun(all.simulated as usize, "request");
