@@ -22,17 +22,17 @@ fn recorded_costs_match_responses_and_drops_have_causes() {
         let mut paid = 0.0;
         let mut previous: Option<u64> = None;
         let got = entries.iter().filter_map(|entry| match &entry.body {
-            EntryBody::Response(response) => Some(response),
+            EntryBody::Response(response) => Some((response, entry.at)),
             _ => None,
         });
-        for (response, row) in got.zip(&ledger.rows) {
+        for ((response, at), row) in got.zip(&ledger.rows) {
             let usage = &response.usage;
             if !usage.has_prompt() {
                 assert_eq!((row.prompt, row.cost), (None, None), "{place}: {}", row.number);
                 continue;
             }
             assert_eq!(row.prompt.unwrap().total(), usage.prompt_tokens(), "{place}: {}", row.number);
-            paid += cards.find(&response.model).card.cost(usage).unwrap_or(0.0);
+            paid += cards.find_at(&response.model, at).card.cost(usage).unwrap_or(0.0);
             let read = usage.cache_read_input_tokens;
             let fell = previous.replace(read).and_then(|previous| cache_read_drop(previous, read));
             assert_eq!(
