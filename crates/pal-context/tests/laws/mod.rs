@@ -160,7 +160,7 @@ fn halves(view: &View, counts: impl Fn(&VisibleEntry<'_>) -> bool) -> BTreeMap<T
 }
 
 proptest! {
-    #![proptest_config(config(1_500))]
+    #![proptest_config(config(800))]
 
     /// All layers, one after the other, on a cold and a warm cache, with and without bound thinking.
     #[test]

@@ -32,7 +32,7 @@ fn shown(view: &View) -> (String, String, String, String) {
 }
 
 proptest! {
-    #![proptest_config(config(3_000))]
+    #![proptest_config(config(1_500))]
 
     /// The basic law. Any prefix of a random log is one too, so comparing now and then is enough.
     #[test]
@@ -66,7 +66,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(3_000))]
+    #![proptest_config(config(1_500))]
 
     /// For any log, the strict validator accepts the request.
     #[test]
