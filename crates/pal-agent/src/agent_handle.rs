@@ -105,7 +105,7 @@ impl AgentHandle {
     }
 
     /// Sets the callback for incoming messages, so that an idle agent is made to read them
-    /// ([`crate::Agent::heed`]).
+    /// ([`crate::Agent::run_queued_messages`]).
     pub fn on_message(&self, bell: impl Fn() + Send + Sync + 'static) {
         *self.bell.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(bell));
     }

@@ -177,7 +177,7 @@ impl SlashCommands {
     }
 
     /// Runs a command as far as it needs no idle agent; [`SlashOutcome::NeedsSession`] asks for
-    /// [`SlashCommands::run_on_session`].
+    /// [`run_on_session`].
     pub(crate) fn run(&self, name: &str, arguments: &str, log: Option<&Path>) -> SlashOutcome {
         if let Some(command) = find(name) {
             if !self.offers(command) {

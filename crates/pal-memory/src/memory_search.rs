@@ -48,7 +48,7 @@ pub struct MemoryHit {
 
 impl MemoryStore {
     /// Finds the memories that match a question, best first: by words, and by meaning if there are a model and
-    /// vectors ([`MemoryStore::embed_some`]). A corrupt index is rebuilt; if it cannot be stored, it is kept in
+    /// vectors (`embed_missing`). A corrupt index is rebuilt; if it cannot be stored, it is kept in
     /// memory.
     pub fn search(
         &mut self,

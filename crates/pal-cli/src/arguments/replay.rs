@@ -38,7 +38,7 @@ pub(crate) struct ReplayArgs {
     /// Rewrite notes in full each time instead of editing them
     #[arg(long)]
     pub(crate) notes_whole: bool,
-    /// Save the log of each session as DIR/<name>/log.jsonl
+    /// Save the log of each session as DIR/NAME/log.jsonl
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print one JSON object per file

@@ -123,7 +123,7 @@ pub fn turn_reliability(
     ahead.iter().flat_map(|requests| over(*requests)).collect()
 }
 
-/// Compares the predicted probability of pauses longer than that bound of [`PAUSES`] with the outcomes.
+/// Compares the predicted probability of pauses longer than a bound of the pause classes with the outcomes.
 pub fn pause_reliability(
     sessions: &[impl AsRef<[ActivityStats]>],
     end: usize,
