@@ -194,7 +194,7 @@ mod tests {
             ("Edit(/src/**)", Deny, &["Edit(src/**)", "Edit(/src/**)"]),
             ("Read(//etc/passwd)", Allow, &["Read(//etc/passwd)"]),
             ("Read(~/.ssh/**)", Deny, &["Read(~/.ssh/**)"]),
-            ("Read(../other/**)", Deny, &["Read(//work/other/**)"]),
+            ("Read(../other/**)", Deny, &["Read(//srv/other/**)"]),
             ("WebFetch(domain:example.com)", Allow, &["WebFetch(domain:example.com)"]),
             ("mcp__github__*", Deny, &["mcp__github"]),
             ("Write(src/**)", Allow, &[]),
@@ -213,7 +213,7 @@ mod tests {
             let (rules, warning) = translate_rule(
                 rule,
                 *effect,
-                RuleRoots { project: Some(Path::new("/work/here")), settings: None },
+                RuleRoots { project: Some(Path::new("/srv/here")), settings: None },
             );
             let rules: Vec<String> =
                 rules.iter().map(|rule| rule.replace("mcp__github__*", "mcp__github")).collect();
