@@ -112,7 +112,7 @@ fn ask_prompt(args: &AgentArgs) -> Result<bool, Failure> {
     let near =
         closest_word(word, &names).map_or(String::new(), |near| format!(" (did you mean `pal {near}`?)"));
     eprint!(
-        "`{}` is no command{near}. Send it to the agent as a prompt? [y/N] ",
+        "`{}` is not a command{near}. Send it to the agent as a prompt? [y/N] ",
         pal_report::clip_line(word, 40)
     );
     let mut answer = String::new();
@@ -189,7 +189,7 @@ fn read(input: impl Read) -> Result<String, Failure> {
     })
 }
 
-/// Error for a single word that is no command.
+/// Error for a single word that is not a command.
 fn unknown_command(word: &str) -> Failure {
     let command = CliArgs::command();
     let names: Vec<&str> = command.get_subcommands().map(|command| command.get_name()).collect();
