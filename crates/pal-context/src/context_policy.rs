@@ -59,6 +59,8 @@ pub struct ContextPolicy {
     pub fold_from_percent: u64,
     /// Percentage of the effective window at which a request waits for the fold.
     pub fold_drain_percent: u64,
+    /// Compacts in a pause, shortly before the cache expires, where that is expected to pay (§10.5).
+    pub idle_compaction: bool,
     /// Settings of the cost-aware policy (§10.5), which decides by price what to clear and compact; `None`
     /// for thresholds alone.
     pub cost_aware: Option<CostAwareSettings>,
@@ -95,13 +97,19 @@ impl ContextPolicy {
             snip_keep_messages: 20,
             fold_from_percent: 90,
             fold_drain_percent: 95,
+            idle_compaction: false,
             cost_aware: None,
         }
     }
 
     /// The `cost-aware` policy: takes the cheapest move from here on; the thresholds hold as limits.
     pub fn cost_aware(thrift: CostAwareSettings) -> ContextPolicy {
-        ContextPolicy { cost_aware: Some(thrift), cold_keep: 3, ..ContextPolicy::threshold() }
+        ContextPolicy {
+            cost_aware: Some(thrift),
+            idle_compaction: true,
+            cold_keep: 3,
+            ..ContextPolicy::threshold()
+        }
     }
 
     /// No layers: everything is sent unchanged.

@@ -11,6 +11,7 @@
 
 mod expected_cost;
 mod fitted_figures;
+mod idle_compaction;
 mod keepalive;
 mod policy_choice;
 mod result_reuse;
@@ -20,6 +21,8 @@ mod ttl_choice;
 pub use crate::context_policy::CostAwareSettings;
 
 pub use expected_cost::{CachedContext, ContextChange, ExpectedCost, TokenRates, weigh};
+pub(crate) use idle_compaction::evaluate_idle_compaction;
+pub use idle_compaction::{IdleCompactionVerdict, idle_compaction_due};
 pub(crate) use keepalive::evaluate_keepalive;
 pub use keepalive::{KEEPALIVES_PER_PAUSE_MAX, KeepaliveVerdict, keepalive_due};
 pub(crate) use policy_choice::{ClearableTokens, choose, worth_clearing};

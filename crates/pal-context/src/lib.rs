@@ -32,7 +32,10 @@ pub use layer::{
     ActionKind, FoldRange, ForecastCondition, Layer, LayerAction, LayerContext, LayerForecast, Proposal,
     SessionPaths, SpillFile,
 };
-pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question, judge_keepalive};
+pub use layers::{
+    FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question, judge_idle_compaction,
+    judge_keepalive,
+};
 pub use ledger::{
     CostLedger, CostTotals, DecisionSaving, DropTotals, LedgerCompaction, LedgerDrop, LedgerRow, PromptTokens,
 };

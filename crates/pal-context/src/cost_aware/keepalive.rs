@@ -10,14 +10,14 @@
 
 use std::time::Duration;
 
-use pal_model::{CacheMode, EntryBody, RequestRecord, Timestamp};
+use pal_model::Timestamp;
 use pal_view::{CacheTtl, View};
 
 use super::expected_cost::TokenRates;
 use super::ttl_choice::NEEDED;
 use super::{CostAwareSettings, SessionForecast};
 use crate::LayerContext;
-use crate::cache_ttl::latched_cache_ttl;
+use crate::cache_ttl::cached_messages_ttl;
 
 /// Maximum keep-alive requests in one pause.
 pub const KEEPALIVES_PER_PAUSE_MAX: u64 = 2;
@@ -57,20 +57,7 @@ pub fn keepalive_due(view: &View) -> Option<Timestamp> {
 
 /// TTL of the last request's messages, if it is five minutes.
 fn keepalive_ttl(view: &View) -> Option<CacheTtl> {
-    let card = &view.lens().card;
-    let last = last_request(view).filter(|request| request.model == card.name)?;
-    let latched = || latched_cache_ttl(view.state());
-    let ttl = last.cache_ttl.as_deref().and_then(CacheTtl::from_name).or_else(latched)?;
-    (card.caching == CacheMode::Explicit && ttl != CacheTtl::Hour1).then_some(ttl)
-}
-
-/// Newest request of the conversation, if its content is unchanged.
-fn last_request(view: &View) -> Option<&RequestRecord> {
-    view.last_request_at().filter(|_| view.size().freed == 0)?;
-    view.branch().iter().rev().find_map(|entry| match &entry.body {
-        EntryBody::Request(request) if request.source.is_conversation() => Some(request),
-        _ => None,
-    })
+    cached_messages_ttl(view).filter(|ttl| *ttl != CacheTtl::Hour1)
 }
 
 /// Judges a keep-alive sent now. `clearable` is the number of tokens that would be cleared if the cache
@@ -123,7 +110,7 @@ pub(crate) fn evaluate_keepalive(context: &LayerContext<'_>, clearable: f64) -> 
     KeepaliveVerdict { is_worth_it, price: stake.price, saves, reason }
 }
 
-fn since(from: Timestamp, until: Timestamp) -> Duration {
+pub(super) fn since(from: Timestamp, until: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from(until.milliseconds() - from.milliseconds()).unwrap_or(0))
 }
 

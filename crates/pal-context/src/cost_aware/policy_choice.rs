@@ -215,7 +215,7 @@ fn cached_context<'a>(context: &LayerContext<'a>) -> CachedContext<'a> {
 const HOUR: std::time::Duration = std::time::Duration::from_secs(60 * 60);
 
 /// Tokens left by a compaction: those of the last one, or the usual number.
-fn compacted(context: &LayerContext<'_>, cached_context: &CachedContext<'_>) -> f64 {
+pub(super) fn compacted(context: &LayerContext<'_>, cached_context: &CachedContext<'_>) -> f64 {
     let last = match context.view.boundary().map(|entry| &entry.body) {
         Some(EntryBody::Boundary(boundary)) => boundary.tokens_after,
         _ => None,

@@ -19,24 +19,34 @@ const ON: CostAwareSettings = CostAwareSettings { cache_keepalive: true, ..CostA
 const MINUTE: i64 = 60_000;
 
 /// A session of requests at regular intervals.
-struct PausedSession {
+pub(super) struct PausedSession {
     ids: IdSource,
-    entries: Vec<LogEntry>,
-    now: i64,
-    card: ModelCard,
+    pub(super) entries: Vec<LogEntry>,
+    pub(super) now: i64,
+    pub(super) card: ModelCard,
     ttl: CacheTtl,
     /// Cost of each request.
     cost: f64,
+    /// Cached tokens of each request.
+    pub(super) tokens: u64,
 }
 
 impl PausedSession {
-    fn new(ttl: CacheTtl) -> PausedSession {
+    pub(super) fn new(ttl: CacheTtl) -> PausedSession {
         let card = ModelCatalog::built_in().find("claude-opus-4-6").card;
         let now = 1_800_000_000_000;
-        PausedSession { ids: IdSource::seeded(4), entries: Vec::new(), now, card, ttl, cost: 0.5 }
+        PausedSession {
+            ids: IdSource::seeded(4),
+            entries: Vec::new(),
+            now,
+            card,
+            ttl,
+            cost: 0.5,
+            tokens: 90_000,
+        }
     }
 
-    fn push(&mut self, draft: EntryDraft) {
+    pub(super) fn push(&mut self, draft: EntryDraft) {
         let at = Timestamp::from_milliseconds(self.now);
         let parent = self.entries.last().map(|entry| entry.id);
         let line = draft.into_line(self.ids.next_id(at), parent, at, None);
@@ -55,7 +65,7 @@ impl PausedSession {
             let said = r#"[{"type":"text","text":"done"}]"#;
             self.push(EntryDraft::assistant(Some(&response), Some(&self.card.model), said));
         }
-        let usage = Usage { cache_read_input_tokens: 90_000, output_tokens: 10, ..Usage::default() };
+        let usage = Usage { cache_read_input_tokens: self.tokens, output_tokens: 10, ..Usage::default() };
         self.push(EntryDraft::response(&ResponseRecord {
             response,
             source,
@@ -68,7 +78,7 @@ impl PausedSession {
     }
 
     /// Adds `count` requests, `minutes` minutes apart.
-    fn requests(mut self, count: usize, minutes: i64) -> PausedSession {
+    pub(super) fn requests(mut self, count: usize, minutes: i64) -> PausedSession {
         for _ in 0..count {
             self.now += minutes * MINUTE;
             self.push(EntryDraft::user(MessageOrigin::Person, r#""go on""#));
@@ -78,7 +88,7 @@ impl PausedSession {
     }
 
     /// Adds a keep-alive request when it is due.
-    fn pinged(mut self, cost: f64) -> PausedSession {
+    pub(super) fn pinged(mut self, cost: f64) -> PausedSession {
         self.now += 270_000;
         self.asked(RequestSource::keepalive(), cost);
         self

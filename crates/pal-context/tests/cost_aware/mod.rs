@@ -1,5 +1,6 @@
 //! The cost-aware policy: its moves and reasons.
 
+mod idle_compaction;
 mod keepalive;
 
 use std::fmt::Write;
