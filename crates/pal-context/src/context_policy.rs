@@ -7,6 +7,7 @@ use pal_view::{WindowLimits, window_scale};
 use smol_str::SmolStr;
 
 use crate::condense::CondenseModes;
+use crate::cost_aware::FittedFigures;
 
 /// Settings of the layers. All fields are given explicitly; [`ContextPolicy::threshold`] is the default.
 #[derive(Clone, PartialEq, Debug)]
@@ -133,11 +134,14 @@ pub struct CostAwareSettings {
     pub loss_weight: f64,
     /// Allows keep-alive requests, which only keep the cache warm.
     pub cache_keepalive: bool,
+    /// Expectations before the session has shown its own figures.
+    pub figures: FittedFigures,
 }
 
 impl CostAwareSettings {
     /// Default settings.
-    pub const STANDARD: CostAwareSettings = CostAwareSettings { loss_weight: 0.5, cache_keepalive: false };
+    pub const STANDARD: CostAwareSettings =
+        CostAwareSettings { loss_weight: 0.5, cache_keepalive: false, figures: FittedFigures::SHIPPED };
 
     /// Multiplier for the expected price of a loss.
     pub(crate) fn weight(self) -> f64 {

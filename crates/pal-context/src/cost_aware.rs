@@ -21,6 +21,7 @@ mod ttl_choice;
 pub use crate::context_policy::CostAwareSettings;
 
 pub use expected_cost::{CachedContext, ContextChange, ExpectedCost, TokenRates, weigh};
+pub use fitted_figures::{FitStatistics, FittedFigures, recorded_activity};
 pub(crate) use idle_compaction::evaluate_idle_compaction;
 pub use idle_compaction::{IdleCompactionVerdict, idle_compaction_due};
 pub(crate) use keepalive::evaluate_keepalive;
@@ -31,4 +32,3 @@ pub(crate) use result_reuse::FileHistory;
 pub use result_reuse::{FileActivity, ResultAge, ReuseObservation, observe_reuse, reuse_probability};
 pub use session_forecast::{ForecastReliability, SessionForecast, pause_reliability, turn_reliability};
 pub(crate) use ttl_choice::cheapest_ttl;
-pub use ttl_choice::{PauseCost, PauseStrategy, pause_costs};

@@ -25,6 +25,12 @@ pub struct ActivityStats {
     /// Times between one request and the next, counted by length: up to the first of [`PAUSE_LIMITS`], up to the second, up to
     /// the third, longer.
     pub pauses: [u64; 4],
+    /// The part of `pauses` that ended with a message of a person: these are people's pauses, the others are long
+    /// responses, tool calls and permission prompts.
+    pub turn_pauses: [u64; 4],
+    /// True if a person has sent a message since the last request.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_turn_open: bool,
     /// Total context growth between consecutive responses, in tokens.
     pub grown_tokens: u64,
     /// Number of measured growth steps.
@@ -48,9 +54,17 @@ impl ActivityStats {
         self.requests += 1;
         if let Some(last) = self.last_request {
             let pause = u64::try_from(at.milliseconds() - last.milliseconds()).unwrap_or(0);
-            self.pauses[pause_bucket(Duration::from_millis(pause))] += 1;
+            let bucket = pause_bucket(Duration::from_millis(pause));
+            self.pauses[bucket] += 1;
+            self.turn_pauses[bucket] += u64::from(self.is_turn_open);
         }
         self.last_request = Some(at);
+        self.is_turn_open = false;
+    }
+
+    /// Records a message of a person.
+    pub fn record_user_message(&mut self) {
+        self.is_turn_open = true;
     }
 
     /// Records the response to a request. Usage without prompt tokens is ignored.
@@ -69,6 +83,11 @@ impl ActivityStats {
         self.context_tokens = context;
         self.prompts += 1;
         self.prompt_tokens = self.prompt_tokens.saturating_add(usage.prompt_tokens());
+    }
+
+    /// The part of `pauses` that did not end with a message of a person.
+    pub fn loop_pauses(&self) -> [u64; 4] {
+        std::array::from_fn(|bucket| self.pauses[bucket].saturating_sub(self.turn_pauses[bucket]))
     }
 
     /// Resets the counts since the boundary, after a compaction.
@@ -91,9 +110,13 @@ mod tests {
         let mut stats = ActivityStats::default();
         let at = |minutes: i64| Timestamp::from_milliseconds(minutes * 60_000);
         for minutes in [0, 5, 11, 40, 101, 100] {
+            if minutes > 30 {
+                stats.record_user_message();
+            }
             stats.record_request(at(minutes));
         }
         assert_eq!((stats.requests, stats.pauses), (6, [2, 1, 1, 1]));
+        assert_eq!((stats.turn_pauses, stats.is_turn_open), ([1, 0, 1, 1], false));
         for prompt in [1_000, 4_000, 3_000, 3_500] {
             stats.record_response(&Usage { input_tokens: prompt, output_tokens: 10, ..Usage::default() });
         }

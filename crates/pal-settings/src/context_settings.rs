@@ -22,6 +22,7 @@ impl Settings {
             PolicySetting::CostAware => ContextPolicy::cost_aware(CostAwareSettings {
                 loss_weight: values.number("loss_weight").unwrap_or(0.5),
                 cache_keepalive: values.is_on("cache_keepalive"),
+                ..CostAwareSettings::STANDARD
             }),
         };
         with_layers(&values, &standard)

@@ -3,7 +3,8 @@
 
 use pal_model::{
     Attachment, ContentBlock, Decision, DecisionKind, EntryBody, EntryId, EntryRef, FileReadStats, LogEntry,
-    RequestSource, SessionSnapshot, SessionStart, ToolEffects, ToolKind, object_fields, unescape,
+    MessageOrigin, RequestSource, SessionSnapshot, SessionStart, ToolEffects, ToolKind, object_fields,
+    unescape,
 };
 use smol_str::SmolStr;
 
@@ -38,7 +39,12 @@ pub(crate) fn fold_into(state: &mut SessionSnapshot, entry: &LogEntry) {
             *state = boundary.snapshot.clone();
             state.activity.reset_context();
         }
-        EntryBody::User(user) => remember(state, &user.tool_effects),
+        EntryBody::User(user) => {
+            if user.origin == MessageOrigin::Person {
+                state.activity.record_user_message();
+            }
+            remember(state, &user.tool_effects);
+        }
         EntryBody::Attachment(Attachment { what, content, file: Some(file) }) if what == MEMORY => {
             let bytes = content.blocks().iter().map(|block| block.raw().len() as u64).sum();
             state.prefetched.insert(file.clone(), bytes);

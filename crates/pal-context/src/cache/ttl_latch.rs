@@ -51,7 +51,9 @@ pub fn choose_ttl(
 ) -> (CacheTtl, Option<Decision>) {
     let (state, source) = (view.state(), &RequestSource::main());
     let settings = policy.cost_aware.filter(|_| !eligibility.is_in_overage);
-    let chosen = |settings| cheapest_ttl(state, &view.lens().card, view.fixed_tokens(), settings);
+    let chosen = |settings| {
+        cheapest_ttl(state, &view.lens().card, view.fixed_tokens(), view.size().tokens as f64, settings)
+    };
     let Some((ttl, reason)) = settings.and_then(chosen) else {
         return latched_ttl(state, source, eligibility);
     };

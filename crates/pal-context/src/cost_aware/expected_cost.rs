@@ -89,20 +89,20 @@ impl ContextChange {
         ContextChange { after, unchanged: cached_context.prefix, asks_for: None, needed_again }
     }
 
-    /// Compacts the conversation to a model's summary.
-    pub fn compaction(cached_context: &CachedContext<'_>, after: f64) -> ContextChange {
+    /// Compacts the conversation to a model's summary of `summary` tokens.
+    pub fn compaction(cached_context: &CachedContext<'_>, after: f64, summary: f64) -> ContextChange {
         let left = (cached_context.size - after).max(0.0);
         ContextChange {
             after,
             unchanged: cached_context.prefix,
-            asks_for: Some(fitted_figures::SUMMARY_TOKENS),
+            asks_for: Some(summary),
             needed_again: left * fitted_figures::COMPACTED_NEEDED,
         }
     }
 
     /// Compacts the conversation to its notes, without a model.
     pub fn notes_compaction(cached_context: &CachedContext<'_>, after: f64) -> ContextChange {
-        ContextChange { asks_for: None, ..ContextChange::compaction(cached_context, after) }
+        ContextChange { asks_for: None, ..ContextChange::compaction(cached_context, after, 0.0) }
     }
 
     /// Folds a stretch into a model's short summary.
@@ -178,6 +178,7 @@ fn tier_surcharge(cached_context: &CachedContext<'_>, size: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::FittedFigures;
     use super::*;
     use pal_model::{ActivityStats, ModelCatalog};
 
@@ -191,7 +192,7 @@ mod tests {
 
     /// Cost difference to no change for the next request, in cents.
     fn check(cached_context: &CachedContext<'_>, change: &ContextChange) -> i64 {
-        let forecast = SessionForecast::from_activity(&ActivityStats::default());
+        let forecast = SessionForecast::from_activity(&ActivityStats::default(), &FittedFigures::SHIPPED);
         let now = |change: &ContextChange| weigh(cached_context, change, &forecast, 0.0, 1.0).now;
         ((now(change) - now(&ContextChange::nothing(cached_context))) * 100.0).round() as i64
     }
@@ -214,8 +215,8 @@ mod tests {
     fn compaction_pays_off_over_later_requests() {
         let card = card("claude-opus-5");
         let cached_context = cached_context(&card, 150_000.0, 149_000.0);
-        let forecast = SessionForecast::from_activity(&ActivityStats::default());
-        let compact = ContextChange::compaction(&cached_context, 55_000.0);
+        let forecast = SessionForecast::from_activity(&ActivityStats::default(), &FittedFigures::SHIPPED);
+        let compact = ContextChange::compaction(&cached_context, 55_000.0, 3_000.0);
         let pays = |horizon: f64| {
             let total =
                 |change: &ContextChange| weigh(&cached_context, change, &forecast, horizon, 1.0).total();
@@ -232,7 +233,7 @@ mod tests {
     fn reuse_is_priced_by_loss_weight() {
         let card = card("claude-opus-5");
         let cached_context = cached_context(&card, 110_000.0, 0.0);
-        let forecast = SessionForecast::from_activity(&ActivityStats::default());
+        let forecast = SessionForecast::from_activity(&ActivityStats::default(), &FittedFigures::SHIPPED);
         let clear = ContextChange::clearing(&cached_context, 40_000.0, 8_000.0);
         let loss = |weight: f64| weigh(&cached_context, &clear, &forecast, 20.0, weight).loss;
         assert_eq!(loss(0.0), 0.0);
@@ -244,12 +245,12 @@ mod tests {
         // Five times the price above 100,000 tokens.
         let card = card("claude-haiku-5-5");
         let without = ModelCard { price_tier: None, ..card.clone() };
-        let forecast = SessionForecast::from_activity(&ActivityStats::default());
+        let forecast = SessionForecast::from_activity(&ActivityStats::default(), &FittedFigures::SHIPPED);
         let gain = |card: &ModelCard| {
             let cached_context = cached_context(card, 98_000.0, 97_000.0);
             let total = |change: &ContextChange| weigh(&cached_context, change, &forecast, 30.0, 1.0).total();
             total(&ContextChange::nothing(&cached_context))
-                - total(&ContextChange::compaction(&cached_context, 50_000.0))
+                - total(&ContextChange::compaction(&cached_context, 50_000.0, 3_000.0))
         };
         assert!(gain(&card) > gain(&without) + 0.001, "{} {}", gain(&card), gain(&without));
     }

@@ -15,14 +15,14 @@ use pal_view::{CacheTtl, View};
 
 use super::expected_cost::{CachedContext, ContextChange, TokenRates, weigh};
 use super::keepalive::since;
-use super::policy_choice::compacted;
+use super::policy_choice::{compacted, summary_tokens};
 use super::ttl_choice::NEEDED;
-use super::{CostAwareSettings, SessionForecast, fitted_figures};
+use super::{CostAwareSettings, SessionForecast};
 use crate::LayerContext;
 use crate::cache_ttl::cached_messages_ttl;
 
 /// Minimum ratio of value to price: forecasts of pauses are rough.
-const WORTH_MIN: f64 = 2.0;
+const WORTH_MIN: f64 = 1.5;
 /// Minimum size of the context, as a multiple of what a compaction leaves.
 const SHRINKS_MIN: f64 = 1.5;
 /// Number of requests over which the carried context is compared.
@@ -143,6 +143,7 @@ struct CompactionStake<'a> {
 impl<'a> CompactionStake<'a> {
     fn of(context: &LayerContext<'a>, ttl: CacheTtl, cached: f64) -> CompactionStake<'a> {
         let view = context.view;
+        let settings = context.policy.cost_aware.unwrap_or(CostAwareSettings::STANDARD);
         let card = &view.lens().card;
         let size = context.size as f64;
         let rates = TokenRates::for_prompt(card, ttl, size);
@@ -154,13 +155,11 @@ impl<'a> CompactionStake<'a> {
         let cold =
             CachedContext { card, ttl, size, cached: cached_later.min(size), prefix: prefix.min(size) };
         CompactionStake {
-            price: rates.read * cached
-                + rates.input * (size - cached)
-                + rates.output * fitted_figures::SUMMARY_TOKENS,
+            price: rates.read * cached + rates.input * (size - cached) + rates.output * summary_tokens(view),
             after: compacted(context, &cold),
             cold,
-            forecast: SessionForecast::from_activity(&view.state().activity),
-            weight: context.policy.cost_aware.unwrap_or(CostAwareSettings::STANDARD).weight(),
+            forecast: SessionForecast::from_activity(&view.state().activity, &settings.figures),
+            weight: settings.weight(),
         }
     }
 
@@ -181,7 +180,7 @@ impl<'a> CompactionStake<'a> {
     /// request before the expiry cancels the compaction.
     fn chance_of_return(&self, idle: Duration, lost_at: Duration) -> f64 {
         let silent = |time| self.forecast.silence_probability(time);
-        let is_over = 1.0 - self.forecast.survival_probability(1.0);
+        let is_over = self.forecast.end_probability();
         (silent(lost_at) - is_over).max(0.0) / silent(idle).max(f64::MIN_POSITIVE)
     }
 }

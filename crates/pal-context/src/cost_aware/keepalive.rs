@@ -134,7 +134,7 @@ impl KeepaliveStake {
     ) -> KeepaliveStake {
         let view = context.view;
         let size = context.size as f64;
-        let forecast = SessionForecast::from_activity(&view.state().activity);
+        let forecast = SessionForecast::from_activity(&view.state().activity, &settings.figures);
         let rates = TokenRates::for_prompt(&view.lens().card, ttl, size);
         let cached = view.size().anchor.map_or(0.0, |anchor| anchor.usage.prompt_tokens() as f64).min(size);
         // The prefix may have a longer TTL than the messages.

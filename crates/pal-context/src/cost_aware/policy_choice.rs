@@ -7,7 +7,7 @@
 //! considered at once.
 
 use pal_model::EntryBody;
-use pal_view::CacheTtl;
+use pal_view::{CacheTtl, View};
 
 use super::expected_cost::{CachedContext, ContextChange, ExpectedCost, TokenRates, weigh};
 use super::{CostAwareSettings, SessionForecast, fitted_figures};
@@ -59,6 +59,8 @@ struct MoveComparison<'a> {
     weight: f64,
     /// Tokens left by a compaction.
     compacted: f64,
+    /// Output tokens of its summary.
+    summary: f64,
     /// Cost of a compaction beyond leaving the context as it is.
     price: f64,
     /// Planning horizon in requests.
@@ -103,7 +105,8 @@ pub(crate) fn choose(
     }
     let may_compact = context.limits.auto_compact.is_some() && context.blocked_by.is_none();
     if may_compact && is_paid && weighing.compacted < (1.0 - FREED_MIN) * weighing.cached_context.size {
-        let change = ContextChange::compaction(&weighing.cached_context, weighing.compacted);
+        let change =
+            ContextChange::compaction(&weighing.cached_context, weighing.compacted, weighing.summary);
         acts.push((PolicyMove::Compact, weighing.weigh(&change)));
     }
     let cheapest = acts.into_iter().min_by(|one, other| one.1.total().total_cmp(&other.1.total()));
@@ -150,11 +153,12 @@ impl<'a> MoveComparison<'a> {
     fn of(context: &LayerContext<'a>, settings: CostAwareSettings) -> MoveComparison<'a> {
         let view = context.view;
         let cached_context = cached_context(context);
-        let forecast = SessionForecast::from_activity(&view.state().activity);
+        let forecast = SessionForecast::from_activity(&view.state().activity, &settings.figures);
         let weight = settings.weight();
         let compacted = compacted(context, &cached_context);
+        let summary = summary_tokens(view);
         let rates = TokenRates::for_prompt(cached_context.card, cached_context.ttl, cached_context.size);
-        let change = ContextChange::compaction(&cached_context, compacted);
+        let change = ContextChange::compaction(&cached_context, compacted, summary);
         let beyond = |horizon: f64| {
             let nothing =
                 weigh(&cached_context, &ContextChange::nothing(&cached_context), &forecast, 0.0, weight);
@@ -170,7 +174,7 @@ impl<'a> MoveComparison<'a> {
         };
         let price = beyond(cycle(beyond(0.0)));
         let horizon = forecast.requests_within(cycle(price));
-        MoveComparison { cached_context, forecast, weight, compacted, price, horizon }
+        MoveComparison { cached_context, forecast, weight, compacted, summary, price, horizon }
     }
 
     fn weigh(&self, change: &ContextChange) -> ExpectedCost {
@@ -223,6 +227,18 @@ pub(super) fn compacted(context: &LayerContext<'_>, cached_context: &CachedConte
     let usual =
         context.view.fixed_tokens() + context.budgets().scale(fitted_figures::COMPACTED_TOKENS as u64) as f64;
     last.map_or(usual, |tokens| tokens as f64).min(cached_context.size)
+}
+
+/// Output tokens of the next summary: those of the last one, or the usual number.
+pub(super) fn summary_tokens(view: &View) -> f64 {
+    const BYTES_PER_TOKEN: f64 = 3.0;
+    match view.boundary().map(|entry| &entry.body) {
+        Some(EntryBody::Boundary(boundary)) if boundary.has_summary() => {
+            let bytes: usize = boundary.summary.blocks().iter().map(|block| block.raw().len()).sum();
+            bytes as f64 / BYTES_PER_TOKEN
+        }
+        _ => fitted_figures::SUMMARY_TOKENS,
+    }
 }
 
 fn percent(part: f64, whole: f64) -> u64 {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use pal_model::{BlockType, ContentBlock, EntryBody, LogEntry, ToolKind, ToolUseId, member, object_fields};
 use rustc_hash::FxHashMap;
 
-use super::fitted_figures;
+use super::fitted_figures::{self, FittedFigures};
 use crate::visible_call::VisibleCall;
 
 /// Age of a result, by the number of newer ones.
@@ -109,11 +109,16 @@ impl FileHistory {
     }
 }
 
-/// Probability that a result is needed again, from recorded sessions.
-pub fn reuse_probability(kind: ToolKind, age: ResultAge, since: FileActivity) -> f64 {
+/// Probability that a result is needed again.
+pub fn reuse_probability(
+    figures: &FittedFigures,
+    kind: ToolKind,
+    age: ResultAge,
+    since: FileActivity,
+) -> f64 {
     match (kind, since) {
-        (ToolKind::Read, FileActivity::Nothing) => fitted_figures::READ_REUSE[age as usize],
-        (ToolKind::Read, FileActivity::Changed) => fitted_figures::CHANGED_READ_REUSE[age as usize],
+        (ToolKind::Read, FileActivity::Nothing) => figures.read_reuse[age as usize],
+        (ToolKind::Read, FileActivity::Changed) => figures.changed_read_reuse[age as usize],
         _ => fitted_figures::OTHER_REUSE,
     }
 }

@@ -6,7 +6,7 @@ use pal_model::{DecisionKind, ToolKind, ToolUseId};
 use pal_view::{View, VisibleResult};
 
 use crate::LayerContext;
-use crate::cost_aware::{FileHistory, ResultAge, reuse_probability};
+use crate::cost_aware::{FileHistory, FittedFigures, ResultAge, reuse_probability};
 use crate::layer::DecisionDrafts;
 use crate::visible_call::VisibleCall;
 
@@ -55,6 +55,7 @@ impl OldResults {
             Some((id, call, kind, result))
         });
         let estimator = view.lens().estimator;
+        let figures = context.policy.cost_aware.map_or(FittedFigures::SHIPPED, |settings| settings.figures);
         let (mut ids, mut clearable, mut freed, mut needed) = (Vec::new(), 0.0, 0.0, 0.0);
         let mut files = FileHistory::default();
         for (at, (id, call, kind, result)) in live.enumerate() {
@@ -65,7 +66,7 @@ impl OldResults {
             if at < keep || !result.is_sent || gain <= 0.0 {
                 continue;
             }
-            let share = reuse_probability(kind, ResultAge::of(at), since);
+            let share = reuse_probability(&figures, kind, ResultAge::of(at), since);
             if is_worth(gain, share) {
                 freed += gain;
                 needed += gain * share;
