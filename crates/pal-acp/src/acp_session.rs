@@ -62,6 +62,9 @@ impl AcpSession {
 
     /// Sends a command; returns it if the session has ended.
     pub(crate) fn send_command(&self, command: SessionCommand) -> Result<(), Box<SessionCommand>> {
+        if let Some(handle) = &*self.handle() {
+            handle.end_idle_work();
+        }
         self.commands.send(command).map_err(|unsent| Box::new(unsent.0))
     }
 

@@ -101,7 +101,9 @@ impl UpdateTranslator {
                 vec![SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(name.to_string()))]
             }
             AgentEvent::Notice(text) => self.notice(NoticeSeverity::Info, text),
-            AgentEvent::Warning(text) => self.notice(NoticeSeverity::Warning, text),
+            AgentEvent::Warning(text)
+            | AgentEvent::ColdTurn { text, .. }
+            | AgentEvent::Alarm { text, .. } => self.notice(NoticeSeverity::Warning, text),
             AgentEvent::Message { entry, .. } => self.message(entry, true),
             AgentEvent::ToolStarted { call, name, input } => self.start_call(call, name, input),
             AgentEvent::ToolPrinted { call, text } => self.add_output(call, text),

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, CloseSessionResponse, CompactionStatus,
@@ -14,7 +14,7 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Client, Error};
-use pal_agent::{Agent, AgentError};
+use pal_agent::{Agent, AgentError, IdleOutcome};
 use pal_events::{PromptEnd, PromptResult};
 use pal_model::Content;
 use pal_permissions::PermissionMode;
@@ -238,7 +238,7 @@ impl SessionWorker {
         &mut self,
         session_commands: &Receiver<SessionCommand>,
     ) -> Option<Responder<CloseSessionResponse>> {
-        for session_command in session_commands {
+        while let Some(session_command) = self.next_command(session_commands) {
             match session_command {
                 SessionCommand::Close(responder) => return responder,
                 SessionCommand::Prompt(blocks) => self.turn(&blocks),
@@ -256,6 +256,26 @@ impl SessionWorker {
             }
         }
         None
+    }
+
+    /// Waits for the next command; none once the connection has gone. In a long pause, the conversation may be compacted
+    /// meanwhile.
+    fn next_command(&mut self, session_commands: &Receiver<SessionCommand>) -> Option<SessionCommand> {
+        loop {
+            let Some(time) = self.agent.as_ref().and_then(Agent::until_idle_compaction) else {
+                return session_commands.recv().ok();
+            };
+            match session_commands.recv_timeout(time) {
+                Ok(session_command) => return Some(session_command),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            match self.agent.as_mut().map(Agent::compact_if_idle) {
+                Some(Ok(IdleOutcome::Nothing)) | None => {}
+                Some(Ok(IdleOutcome::Compacted | IdleOutcome::Cancelled)) => self.send_usage(),
+                Some(Err(error)) => tracing::warn!(%error, "a compaction in the pause failed"),
+            }
+        }
     }
 
     fn choose_mode(&mut self, mode: PermissionMode) -> Result<(), Error> {

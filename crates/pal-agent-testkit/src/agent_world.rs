@@ -222,6 +222,7 @@ impl AgentWorld {
                     run: run_settings(&own, &card),
                 })
             }),
+            alerts: settings.alerts,
             reports_progress: false,
         }
     }

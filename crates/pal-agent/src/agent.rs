@@ -9,7 +9,7 @@ use pal_background::{DreamScheduler, DreamTask};
 use pal_engine::{Session, SessionConfig, drive};
 use pal_events::{AgentEvent, NO_STRUCTURED_OUTPUT, PromptEnd, PromptResult};
 use pal_mcp::ServerPool;
-use pal_model::{Content, MessageOrigin, UsageTotals};
+use pal_model::{Content, MessageOrigin, Timestamp, UsageTotals};
 use pal_run::{IncomingMessage, Run, RunEnd, RunInput};
 use pal_tools::Shell;
 
@@ -34,6 +34,8 @@ pub struct Agent<'a> {
     pub(crate) reported: UsageTotals,
     /// The last rewind, until the next prompt.
     pub(crate) last_rewind: Option<RewindMark>,
+    /// Due time of a compaction in a pause that was judged already.
+    pub(crate) idle_judged: Option<Timestamp>,
 }
 
 impl<'a> Agent<'a> {
@@ -52,6 +54,9 @@ impl<'a> Agent<'a> {
         self.runtime.begin_prompt();
         if let Some(notice) = self.runtime.background.take_written_memories() {
             self.runtime.events.notice(notice);
+        }
+        if matches!(input, RunInput::Prompt(_)) && !is_given_up {
+            self.report_cold_turn()?;
         }
         self.run.handle(input);
         if is_given_up {

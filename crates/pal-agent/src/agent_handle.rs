@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use pal_background::{ExchangeListener, SuggestionListener};
 use pal_events::{AgentControl, ExchangeReport};
@@ -32,6 +33,19 @@ pub struct AgentHandle {
     mode: Arc<Mutex<Option<PermissionMode>>>,
     /// Files of memories saved by the user and not announced yet.
     remembered: Arc<Mutex<Vec<PathBuf>>>,
+    /// Work in the pause, and the user's activity.
+    idle: Arc<Mutex<IdleWork>>,
+    /// Receives keepalive requests of the pause.
+    keepalives: Arc<Mutex<Option<MessageListener>>>,
+}
+
+/// Work in a pause, which the user's next activity cancels.
+#[derive(Debug, Default)]
+struct IdleWork {
+    /// Cancels the work under way.
+    cancel: Option<CancelToken>,
+    /// Last activity of the user.
+    active_at: Option<Instant>,
 }
 
 /// A signal from another thread.
@@ -70,6 +84,8 @@ impl AgentHandle {
             is_closed: Arc::default(),
             mode: Arc::default(),
             remembered: Arc::default(),
+            idle: Arc::default(),
+            keepalives: Arc::default(),
         }
     }
 
@@ -127,6 +143,51 @@ impl AgentHandle {
     pub fn interrupt(&self) {
         let _ = self.signals.send(AgentSignal::Said(RunInput::Interrupt));
         self.cancel().cancel();
+    }
+
+    /// Notes that the user is active: cancels work in the pause.
+    pub fn end_idle_work(&self) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.active_at = Some(Instant::now());
+        if let Some(cancel) = idle.cancel.take() {
+            cancel.cancel();
+        }
+    }
+
+    /// Starts work in the pause, unless the user was active within `quiet`. [`AgentHandle::end_idle_work`] cancels
+    /// it.
+    pub(crate) fn begin_idle_work(&self, quiet: Duration) -> bool {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.active_at.is_some_and(|at| at.elapsed() < quiet) {
+            return false;
+        }
+        self.renew();
+        idle.cancel = Some(self.cancel());
+        true
+    }
+
+    /// Notes that the work in the pause is over.
+    pub(crate) fn finish_idle_work(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).cancel = None;
+    }
+
+    /// Time until the user has been inactive for `quiet`.
+    pub(crate) fn until_quiet(&self, quiet: Duration) -> Duration {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.active_at.map_or(Duration::ZERO, |at| quiet.saturating_sub(at.elapsed()))
+    }
+
+    /// Sets the callback for keepalive requests, which extend the life of the cache.
+    pub fn on_keepalive(&self, listener: impl Fn() + Send + Sync + 'static) {
+        *self.keepalives.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(listener));
+    }
+
+    /// Reports a keepalive request.
+    pub(crate) fn report_keepalive(&self) {
+        let listener = self.keepalives.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(listener) = listener {
+            listener();
+        }
     }
 
     /// Chooses the permission mode and its sandbox for the next call; the model is told with the next request.
@@ -192,6 +253,10 @@ impl AgentControl for AgentHandle {
 
     fn take_back_messages(&self) -> usize {
         self.unread().drain(..).count()
+    }
+
+    fn end_idle_work(&self) {
+        AgentHandle::end_idle_work(self);
     }
 
     fn choose_mode(&self, mode: PermissionMode) {

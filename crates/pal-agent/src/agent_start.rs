@@ -150,6 +150,7 @@ impl<'a> Agent<'a> {
             id,
             reported,
             last_rewind: None,
+            idle_judged: None,
         };
         agent.report_start(is_resumed, &options.prompt.version, (prefix.notices, prefix.warning));
         Ok(agent)
@@ -369,6 +370,7 @@ fn start_background(
             dreams: None,
             keepalive: None,
             suggester: None,
+            budget: None,
         };
     }
     let background = options.background_config();
@@ -384,7 +386,9 @@ fn start_background(
         let deliver = Arc::new(move |text| suggestions.suggest(text));
         PromptSuggester::new(&background, Arc::clone(&budget), Arc::clone(&listener), deliver)
     });
-    let keepalive = CacheKeepalive::begin(&background, config, budget);
+    let pinged = handle.clone();
+    let on_sent = Arc::new(move || pinged.report_keepalive());
+    let keepalive = CacheKeepalive::begin(&background, config, Arc::clone(&budget), on_sent);
     let remembers = !options.switches.is_off(KillSwitch::Memory);
     let extraction = options.memory.extraction.filter(|_| remembers).map(|extraction| {
         let session = (opened.folder(), opened.id.as_str());
@@ -394,7 +398,7 @@ fn start_background(
     // Unattended sessions do not last long enough for a dream.
     let gates = options.memory.dreams.filter(|_| remembers && options.is_attended());
     let dreams = gates.map(|gates| DreamScheduler::new(&background, gates, &opened.id, listener));
-    BackgroundTasks { notes, extraction, dreams, keepalive, suggester }
+    BackgroundTasks { notes, extraction, dreams, keepalive, suggester, budget: Some(budget) }
 }
 
 fn conversation_model(options: &AgentOptions, opened: &OpenedSession) -> ConversationModel {
@@ -411,6 +415,8 @@ fn conversation_model(options: &AgentOptions, opened: &OpenedSession) -> Convers
         stated_window: None,
         time_waited: Duration::ZERO,
         reports_progress: options.model.reports_progress,
+        alerts: options.model.alerts,
+        is_quiet: false,
     }
 }
 

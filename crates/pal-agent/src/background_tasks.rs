@@ -1,6 +1,10 @@
 //! Background work of a session: notes, memory extraction, dreams, cache keepalive and prompt suggestions.
 
-use pal_background::{CacheKeepalive, DreamScheduler, Extraction, NoteKeeper, PromptSuggester, SentPing};
+use std::sync::Arc;
+
+use pal_background::{
+    BackgroundBudget, CacheKeepalive, DreamScheduler, Extraction, NoteKeeper, PromptSuggester, SentPing,
+};
 use pal_engine::{EngineError, Session, SessionConfig};
 use pal_events::AgentEvent;
 use pal_model::Timestamp;
@@ -16,6 +20,8 @@ pub(crate) struct BackgroundTasks {
     pub(crate) dreams: Option<DreamScheduler>,
     pub(crate) keepalive: Option<CacheKeepalive>,
     pub(crate) suggester: Option<PromptSuggester>,
+    /// Daily budget of all of it.
+    pub(crate) budget: Option<Arc<BackgroundBudget>>,
 }
 
 impl BackgroundTasks {

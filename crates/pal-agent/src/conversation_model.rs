@@ -13,7 +13,7 @@ use pal_process::CancelToken;
 use pal_provider::{
     ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange, RequestEncoder, SharedPrefix,
 };
-use pal_settings::{LearnedFactors, LearnedWindows};
+use pal_settings::{CostAlerts, LearnedFactors, LearnedWindows};
 use pal_view::Request;
 use pal_wire::{BlockDelta, FailureKind, ProviderFailure, ResponseEvent as Heard};
 use smol_str::SmolStr;
@@ -42,6 +42,10 @@ pub(crate) struct ConversationModel {
     pub(crate) time_waited: Duration,
     /// Reports every step of a response.
     pub(crate) reports_progress: bool,
+    /// Prices from which on the user is warned.
+    pub(crate) alerts: CostAlerts,
+    /// Reports no progress of summaries, while one is written in the background.
+    pub(crate) is_quiet: bool,
 }
 
 /// Prefix that a fork's first request shares with the other forks of the same response: the first of them writes it to
@@ -139,7 +143,10 @@ impl ConversationModel {
         let card = question.card.as_deref().unwrap_or(&self.card).clone();
         let mut told = Duration::ZERO;
         let how = question.method.name();
-        events.send(AgentEvent::Notice(format!("{} writes a summary ({how})", card.model)));
+        let is_quiet = self.is_quiet;
+        if !is_quiet {
+            events.send(AgentEvent::Notice(format!("{} writes a summary ({how})", card.model)));
+        }
         let max_tokens = question.request.max_tokens();
         let mut timed = TimedExchange::begin(RequestSource::from_name("compact"), &card, dialect, max_tokens);
         let within = timed.span().entered();
@@ -147,6 +154,7 @@ impl ConversationModel {
             timed.hear(&step);
             if let ExchangeStep::Tick(passed) = step
                 && passed >= told + PROGRESS_INTERVAL
+                && !is_quiet
             {
                 told = passed;
                 events.send(AgentEvent::Notice(format!(
@@ -264,6 +272,11 @@ fn response_progress(heard: &Heard) -> Option<ResponseProgress> {
 
 /// Classifies an ended exchange about a summary.
 fn summary_exchange(exchange: ProviderExchange, card: &ModelCard) -> SummaryExchange {
+    // What was known at the start of a response that broke off is paid, too.
+    let begun = exchange.started.map(|started| {
+        let cost = card.cost(&started.usage);
+        (started.response, started.usage, cost)
+    });
     match exchange.end {
         ExchangeEnd::Finished(finished) => {
             let cost = card.cost(&finished.usage);
@@ -276,10 +289,10 @@ fn summary_exchange(exchange: ProviderExchange, card: &ModelCard) -> SummaryExch
                 FailureKind::TooLarge => SummaryReply::TooLong(ContextOverflow::UNKNOWN),
                 _ => SummaryReply::Failed(failure.message),
             };
-            SummaryExchange { reply, answered: None }
+            SummaryExchange { reply, answered: begun }
         }
         ExchangeEnd::Cancelled => {
-            SummaryExchange { reply: SummaryReply::Failed(String::from("interrupted")), answered: None }
+            SummaryExchange { reply: SummaryReply::Failed(String::from("interrupted")), answered: begun }
         }
     }
 }

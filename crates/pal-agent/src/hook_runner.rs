@@ -373,6 +373,9 @@ fn described(call: &ToolCall) -> HookCall<'_> {
 fn trigger_name(trigger: CompactionTrigger) -> &'static str {
     match trigger {
         CompactionTrigger::Manual => "manual",
-        CompactionTrigger::Auto | CompactionTrigger::Model | CompactionTrigger::Reactive => "auto",
+        CompactionTrigger::Auto
+        | CompactionTrigger::Model
+        | CompactionTrigger::Reactive
+        | CompactionTrigger::Idle => "auto",
     }
 }

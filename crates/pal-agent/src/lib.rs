@@ -18,6 +18,7 @@ mod event_sink;
 mod failure_advice;
 mod hook_runner;
 mod hook_tool_response;
+mod idle_session;
 mod model_settings;
 mod options;
 mod parent_agent;
@@ -46,6 +47,7 @@ pub use agent::Agent;
 pub use agent_commands::CompactionPreview;
 pub use agent_handle::AgentHandle;
 pub use error::AgentError;
+pub use idle_session::{CacheLifetime, IdleOutcome};
 pub use model_settings::{cache_settings, hour_ttl_eligibility, learned_limits, run_settings};
 pub use options::{
     AgentOptions, BackgroundOptions, McpOptions, MemoryOptions, ModelLookup, ModelOptions, ModelProfile,

@@ -14,7 +14,7 @@ use pal_permissions::{PermissionMode, RuleSet};
 use pal_prompt::PromptOverrides;
 use pal_provider::ProviderConnection;
 use pal_run::RunSettings;
-use pal_settings::{KillSwitch, KillSwitches, NoteWriter, OutputLimits};
+use pal_settings::{CostAlerts, KillSwitch, KillSwitches, NoteWriter, OutputLimits};
 use pal_tools::{FileCheckpoints, SandboxOptions};
 use pal_view::{Lens, WindowLimits};
 use smol_str::SmolStr;
@@ -71,6 +71,8 @@ pub struct ModelOptions {
     pub run: RunSettings,
     /// Other models that the same connection reaches.
     pub lookup: ModelLookup,
+    /// Prices from which on the user is warned.
+    pub alerts: CostAlerts,
     /// Reports every step of a response ([`pal_events::AgentEvent::Progress`]), not only its text.
     pub reports_progress: bool,
 }

@@ -50,7 +50,11 @@ struct KeepaliveThread {
     clock: Clock,
     allowance: Arc<BackgroundBudget>,
     sent: Arc<Mutex<Vec<SentPing>>>,
+    on_sent: KeepaliveListener,
 }
+
+/// Callback for each answered keepalive request.
+pub type KeepaliveListener = Arc<dyn Fn() + Send + Sync>;
 
 impl CacheKeepalive {
     /// Starts the keepalive of an attended session with a cost-aware policy.
@@ -58,6 +62,7 @@ impl CacheKeepalive {
         config: &BackgroundConfig,
         engine: &SessionConfig,
         allowance: Arc<BackgroundBudget>,
+        on_sent: KeepaliveListener,
     ) -> Option<CacheKeepalive> {
         let pings = engine.policy.cost_aware.is_some_and(|thrift| thrift.cache_keepalive);
         if !pings || !engine.is_attended {
@@ -70,6 +75,7 @@ impl CacheKeepalive {
             clock: config.clock,
             allowance,
             sent: Arc::clone(&sent),
+            on_sent,
         };
         let pauses = warmer.start().inspect_err(|error| tracing::warn!(%error, "no pings")).ok()?;
         Some(CacheKeepalive { pauses, cancel: None, sent })
@@ -149,6 +155,7 @@ impl KeepaliveThread {
         }
         let got = exchanged.response_record()?;
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).push(SentPing { at, exchanged });
+        (self.on_sent)();
         pause.pinging.sent(at, &got);
         Some(pause)
     }
@@ -256,7 +263,14 @@ mod tests {
         let allowance = Arc::new(BackgroundBudget::new(home, tokens_per_day, "s", Arc::clone(&line)));
         let sent = Arc::default();
         let (card, clock) = (card.clone(), Clock::default());
-        let warmer = KeepaliveThread { line, card, clock, allowance, sent: Arc::clone(&sent) };
+        let warmer = KeepaliveThread {
+            line,
+            card,
+            clock,
+            allowance,
+            sent: Arc::clone(&sent),
+            on_sent: Arc::new(|| {}),
+        };
         CacheKeepalive { pauses: warmer.start().unwrap(), cancel: None, sent }
     }
 

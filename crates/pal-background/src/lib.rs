@@ -41,7 +41,7 @@ mod timed_exchange;
 
 pub use background_budget::{BackgroundBudget, BackgroundLedger, BackgroundRun, read_background_ledger};
 pub use background_config::{BackgroundConfig, BackgroundModel, DreamGateSettings, ExtractionOptions};
-pub use cache_keepalive::{CacheKeepalive, SentPing};
+pub use cache_keepalive::{CacheKeepalive, KeepaliveListener, SentPing};
 pub use clock::{Clock, random_ids};
 pub use memory_prefetch::{MemoryKeeper, MemoryPrefetch, WriteOrigin, memory_index};
 pub use memory_tasks::{

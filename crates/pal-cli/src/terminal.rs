@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::mpsc::{Sender, channel};
 
-use pal_tui::{TerminalOptions, Theme, UiChannels, UiEvent, run, run_plain};
+use pal_tui::{NotificationProtocol, TerminalOptions, Theme, UiChannels, UiEvent, run, run_plain};
 
 use crate::arguments::{AgentArgs, SessionArgs};
 use crate::failure::Failure;
@@ -71,6 +71,7 @@ pub(crate) fn run_terminal(args: &AgentArgs, settings: &Settings) -> Result<Exit
             &directory,
             live.clone(),
         )),
+        notifications: NotificationProtocol::detect(|name| std::env::var(name).ok()),
         suspend: signals::suspend,
     };
     let resume = args.session.resume.clone().filter(|name| !name.is_empty());

@@ -38,6 +38,7 @@
 
 mod announcement;
 mod cache_watch;
+mod cold_turn;
 mod conversation_fork;
 mod error;
 mod fold_execution;

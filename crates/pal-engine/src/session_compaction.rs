@@ -70,6 +70,27 @@ impl Session {
         self.compact(order, config, now, host)
     }
 
+    /// Compacts in a pause, for this reason. Only from notes or by a summary that reads the warm cache: where
+    /// neither is possible, the conversation stays as it is.
+    pub fn compact_idle(
+        &mut self,
+        reason: String,
+        config: &SessionConfig,
+        now: Timestamp,
+        host: &mut dyn SessionHost,
+    ) -> Result<CompactionResult, EngineError> {
+        let cheap = [SummaryMethod::Notes, SummaryMethod::Fork, SummaryMethod::Provider];
+        let allowed = |method: &SummaryMethod| {
+            config.summary_methods.as_ref().is_none_or(|methods| methods.contains(method))
+        };
+        let order = CompactionRequest {
+            reason: Some(reason),
+            methods: Some(cheap.into_iter().filter(allowed).collect()),
+            ..config.compaction_request(CompactionTrigger::Idle)
+        };
+        self.compact(order, config, now, host)
+    }
+
     /// Previews a manual compaction of a range without a model; writes nothing.
     pub fn preview(
         &mut self,
@@ -109,8 +130,9 @@ impl Session {
         };
         let span = tracing::info_span!("compact", trigger = order.trigger.name());
         let within = span.entered();
-        // By hand, taking it back brings every byte back, so nothing is spilled for it.
-        if !config.compaction.compaction_off && order.trigger != CompactionTrigger::Manual {
+        // By hand and in a pause, taking it back brings every byte back, so nothing is spilled for it.
+        let is_undone_whole = matches!(order.trigger, CompactionTrigger::Manual | CompactionTrigger::Idle);
+        if !config.compaction.compaction_off && !is_undone_whole {
             self.shorten_waiting(config, now, host)?;
         }
         let compacted = self.compaction(order, config, now, host)?;

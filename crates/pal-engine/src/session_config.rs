@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pal_context::cache::HourTtlEligibility;
-use pal_context::cost_aware::KeepaliveVerdict;
+use pal_context::cost_aware::{IdleCompactionVerdict, KeepaliveVerdict};
 use pal_context::{
     CompactionRange, CompactionRequest, CompactionTrigger, ContextPolicy, LAYERS, Layer, LayerAction,
     LayerContext, LayerForecast, RequestParams, SessionNotes, SessionPaths, SummaryMethod,
@@ -126,6 +126,11 @@ impl SessionConfig {
         pal_context::judge_keepalive(&self.layer_context(view, now, view.size().tokens))
     }
 
+    /// Judges whether the conversation should be compacted now, in a pause.
+    pub fn idle_compaction(&self, view: &View, now: Timestamp) -> IdleCompactionVerdict {
+        pal_context::judge_idle_compaction(&self.layer_context(view, now, view.size().tokens))
+    }
+
     /// Like [`SessionConfig::plan`], for a context of `size` tokens.
     pub(crate) fn plan_at(&self, layer: &dyn Layer, view: &View, now: Timestamp, size: u64) -> LayerAction {
         layer.act(&self.layer_context(view, now, size))
@@ -147,6 +152,7 @@ impl SessionConfig {
     pub(crate) fn compaction_request(&self, trigger: CompactionTrigger) -> CompactionRequest {
         CompactionRequest {
             trigger,
+            reason: None,
             range: CompactionRange::Whole,
             source: RequestSource::main(),
             instructions: None,

@@ -17,6 +17,9 @@ pub trait AgentControl: Send + Sync {
     /// Stops the current response and running tools; everything that arrived is kept.
     fn interrupt(&self);
 
+    /// Notes that the user is active: cancels a compaction in the pause.
+    fn end_idle_work(&self);
+
     /// Chooses the permission mode for all following calls.
     fn choose_mode(&self, mode: PermissionMode);
 }

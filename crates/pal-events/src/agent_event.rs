@@ -86,6 +86,26 @@ pub enum AgentEvent {
     Compacted(Box<Boundary>),
     /// Cache reads dropped, with the cause.
     CacheBroken(Box<CacheBreak>),
+    /// A prompt goes into an expired cache and costs at least the price that users want to hear of.
+    ColdTurn {
+        /// Time since the cache expired.
+        expired_for: Duration,
+        /// Tokens that the request writes to the cache.
+        tokens: u64,
+        /// Price of writing them in US dollars, if known.
+        cost: Option<f64>,
+        /// All of it in one line.
+        text: String,
+    },
+    /// Something costly and unexpected that users want to hear of at once.
+    Alarm {
+        /// What happened: `cache_break`.
+        kind: &'static str,
+        /// Its price in US dollars.
+        cost: f64,
+        /// One line about it.
+        text: String,
+    },
     /// A subagent's progress line.
     SubagentActivity {
         /// Name of the subagent.

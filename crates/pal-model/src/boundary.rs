@@ -14,8 +14,11 @@ use crate::{ActivityStats, Content, EntryId, KeepaliveStats, KnownFile, RequestS
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Boundary {
-    /// Trigger: `auto`, `manual`, `reactive`, or the term of another agent.
+    /// Trigger: `auto`, `manual`, `model`, `reactive`, `idle`, or the term of another agent.
     pub trigger: SmolStr,
+    /// Reason of a compaction that was decided by price, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Summary method: `notes`, `fork`, `provider`, `plain`, `truncated`, `extractive`, `imported`.
     #[serde(rename = "how")]
     pub method: SmolStr,

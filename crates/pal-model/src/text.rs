@@ -17,6 +17,16 @@ pub fn group_digits(number: u64) -> String {
     grouped
 }
 
+/// Formats a token count in three digits or fewer: `850`, `9.4K`, `412K`, `1.2M`.
+pub fn short_tokens(tokens: u64) -> String {
+    match tokens {
+        0..1_000 => tokens.to_string(),
+        1_000..9_950 => format!("{:.1}K", tokens as f64 / 1e3),
+        9_950..999_500 => format!("{:.0}K", tokens as f64 / 1e3),
+        _ => format!("{:.1}M", tokens as f64 / 1e6),
+    }
+}
+
 /// Formats a count with its noun, which gets an `s` unless the count is 1: `1 file`, `1,200 files`.
 pub fn count_noun(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", group_digits(count as u64), if count == 1 { "" } else { "s" })

@@ -37,6 +37,7 @@ fn with_layers(values: &SettingValues<'_>, standard: &ContextPolicy) -> ContextP
     let fold_from = values.count("fold.from_percent").unwrap_or(standard.fold_from_percent);
     let fold_urgent = values.count("fold.urgent_percent").unwrap_or(standard.fold_drain_percent);
     ContextPolicy {
+        idle_compaction: values.value("idle_compaction").as_bool().unwrap_or(standard.idle_compaction),
         provider_compaction: values.is_on("compaction.provider"),
         reactive_only: values.is_on("compaction.reactive_only"),
         reactive_small_model: values.text("compaction.reactive_model").as_deref() == Some("small"),

@@ -50,10 +50,10 @@ pub use resolve::SettingEntry;
 pub use setting_keys::{DEFAULT_MODEL, FormerNames, SETTING_KEYS, SettingKey};
 pub use setting_kind::SettingKind;
 pub use settings::{
-    BedrockSettings, EstimatorSetting, GitSettings, ImportedSettings, InstructionSettings, MemorySettings,
-    NoteSettings, NoteWriter, OutputLimits, PermissionSettings, PolicySetting, ProviderEndpoints,
-    ProviderSecrets, ResponseLimits, SandboxSetting, SandboxSettings, SessionRetention, Settings,
-    SpendingLimits, TerminalSettings, VertexSettings,
+    BedrockSettings, CostAlerts, EstimatorSetting, GitSettings, ImportedSettings, InstructionSettings,
+    MemorySettings, NoteSettings, NoteWriter, OutputLimits, PermissionSettings, PolicySetting,
+    ProviderEndpoints, ProviderSecrets, ResponseLimits, SandboxSetting, SandboxSettings, SessionRetention,
+    Settings, SpendingLimits, TerminalSettings, VertexSettings,
 };
 pub use settings_edit::{SettingsEdit, SettingsEditError, default_settings_text};
 pub use sources::{FlagSetting, ResolvedSetting, SettingOrigin, SettingsInput, SettingsSource};

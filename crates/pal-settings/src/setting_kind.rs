@@ -17,6 +17,8 @@ pub enum SettingKind {
     },
     /// US dollars.
     Dollars,
+    /// US dollars, or 0 for never.
+    DollarsOrZero,
     /// A number from 0 to 1.
     Fraction,
     /// An integer from 1 to 100.
@@ -62,6 +64,7 @@ impl SettingKind {
             SettingKind::Bool => "true or false".into(),
             SettingKind::Integer { from } => format!("an integer of at least {from}"),
             SettingKind::Dollars => "an amount in US dollars above 0".into(),
+            SettingKind::DollarsOrZero => "an amount in US dollars, or 0 for never".into(),
             SettingKind::Fraction => "a number from 0 to 1".into(),
             SettingKind::Percent => "an integer from 1 to 100".into(),
             SettingKind::Integers => "a table of integers of at least 1, by name".into(),
@@ -98,6 +101,9 @@ impl SettingKind {
             SettingKind::Integer { from } => value.as_u64().is_some_and(|count| count >= from),
             SettingKind::Dollars => {
                 value.as_f64().is_some_and(|dollars| dollars > 0.0 && dollars.is_finite())
+            }
+            SettingKind::DollarsOrZero => {
+                value.as_f64().is_some_and(|dollars| dollars >= 0.0 && dollars.is_finite())
             }
             SettingKind::Fraction => value.as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)),
             SettingKind::Percent => value.as_u64().is_some_and(|percent| (1..=100).contains(&percent)),
@@ -141,7 +147,7 @@ impl SettingKind {
             SettingKind::Integer { .. } | SettingKind::Percent => {
                 text.parse::<u64>().map_or(Value::Null, Value::from)
             }
-            SettingKind::Dollars | SettingKind::Fraction => {
+            SettingKind::Dollars | SettingKind::DollarsOrZero | SettingKind::Fraction => {
                 text.parse::<f64>().map_or(Value::Null, Value::from)
             }
             SettingKind::Threshold => match text.parse::<f64>() {

@@ -86,6 +86,8 @@ pub struct Settings {
     pub project: ProjectSettings,
     /// Limits on turns, tokens and cost.
     pub spending: SpendingLimits,
+    /// Prices from which on users are warned.
+    pub alerts: CostAlerts,
     /// Token estimator.
     pub estimator: EstimatorSetting,
     /// Context policy by name; [`Settings::context_policy`] has its figures.
@@ -272,6 +274,15 @@ pub struct SpendingLimits {
     pub stalled_turns_max: u64,
     /// Answers in a row without a call that succeeds with a new result before a run ends.
     pub fruitless_turns_max: u64,
+}
+
+/// Prices in US dollars from which on users are warned; none for never.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct CostAlerts {
+    /// Price of a prompt into an expired cache.
+    pub cold_turn: Option<f64>,
+    /// Price of an unexpected cache break.
+    pub cache_break: Option<f64>,
 }
 
 /// Sections of the system prompt that the user chooses.
@@ -500,6 +511,7 @@ impl Settings {
             variables: values.texts_by_name("env"),
             provider: values.text("provider").map(SmolStr::from),
             spending: spending(&values),
+            alerts: alerts(&values),
             estimator: match values.text("estimator").as_deref() {
                 Some("classic") => EstimatorSetting::Classic,
                 _ => EstimatorSetting::Calibrated,
@@ -629,6 +641,14 @@ fn sandbox(values: &SettingValues<'_>) -> SandboxSettings {
         },
         network: values.is_on("sandbox_network"),
         writable: values.paths("sandbox_writable"),
+    }
+}
+
+fn alerts(values: &SettingValues<'_>) -> CostAlerts {
+    let above_zero = |name: &str| values.number(name).filter(|dollars| *dollars > 0.0);
+    CostAlerts {
+        cold_turn: above_zero("cold_turn_warning_usd"),
+        cache_break: above_zero("cache_break_alarm_usd"),
     }
 }
 

@@ -12,6 +12,7 @@ use crossterm::event::Event as Input;
 use crossterm::terminal;
 use ratatui_core::text::Line;
 
+use crate::alarm::NotificationProtocol;
 use crate::completion::Suggestions;
 use crate::dialog::Dialog;
 use crate::editor::Editor;
@@ -97,6 +98,8 @@ struct Display {
     transcript: Transcript,
     status: StatusLine,
     status_command: Option<StatusCommand>,
+    /// Notifications that the terminal emulator shows.
+    notifications: NotificationProtocol,
     /// The panel with the keys is open.
     has_key_help: bool,
     /// No session has been shown yet.
@@ -197,6 +200,7 @@ impl App {
                 theme,
                 status: StatusLine::default(),
                 status_command,
+                notifications: start.notifications,
                 has_key_help: false,
                 is_first_session: true,
             },
@@ -290,7 +294,7 @@ impl App {
         match () {
             () if self.is_working() || is_armed || self.completion.awaits_files => Some(TICK),
             () if has_background => Some(BACKGROUND_TICK),
-            () => None,
+            () => self.display.status.until_cache_changes(),
         }
     }
 
@@ -311,6 +315,7 @@ impl App {
         is_disarmed
             || self.is_working()
             || self.display.status.background > 0
+            || self.display.status.cache.is_some()
             || self.completion.suggestions.is_some()
     }
 

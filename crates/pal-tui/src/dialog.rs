@@ -50,6 +50,8 @@ pub(crate) enum DialogOutcome {
     Edit,
     /// Answered.
     Done,
+    /// The prompt that it is about goes back to the editor.
+    TakenBack,
     /// Refused, and the work is to stop.
     Stopped,
 }

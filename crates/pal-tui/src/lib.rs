@@ -6,9 +6,11 @@
 //! any resize. Pure modules compute the content (`transcript`, `markdown`, `diff`, `editor`, `picker`, `permission_dialog`,
 //! `question_dialog`, `consent_document`); only `screen` writes, only `app` waits.
 
+mod alarm;
 mod ansi;
 mod app;
 mod attachments;
+mod cold_turn_dialog;
 mod completion;
 mod consent_document;
 mod dialog;
@@ -37,6 +39,7 @@ mod ui_events;
 mod vi_keys;
 mod welcome;
 
+pub use alarm::NotificationProtocol;
 pub use app::run;
 pub use key_help::KEY_HELP;
 pub use markdown::render_markdown;
@@ -46,6 +49,6 @@ pub use screen::{LiveRegion, Screen};
 pub use theme::Theme;
 pub use transcript::Transcript;
 pub use ui_events::{
-    ActiveSession, CommandHandler, CommandInfo, Consent, PickerChoice, SlashOutcome, StatusCommandFn,
-    TerminalOptions, TextEditorFn, UiChannels, UiEvent, UserAction,
+    ActiveSession, CacheClock, ColdTurnAnswer, CommandHandler, CommandInfo, Consent, PickerChoice,
+    SlashOutcome, StatusCommandFn, TerminalOptions, TextEditorFn, UiChannels, UiEvent, UserAction,
 };

@@ -17,8 +17,8 @@ use crate::status_line::StatusLine;
 use crate::theme::Theme;
 use crate::transcript::Transcript;
 use crate::ui_events::{
-    ActiveSession, CommandHandler, Consent, PickerChoice, REMEMBER, SlashOutcome, TerminalOptions,
-    UiChannels, UiEvent, UserAction, parse_memory, parse_shell,
+    ActiveSession, ColdTurnAnswer, CommandHandler, Consent, PickerChoice, REMEMBER, SlashOutcome,
+    TerminalOptions, UiChannels, UiEvent, UserAction, parse_memory, parse_shell,
 };
 
 /// Maximum number of listed choices.
@@ -369,6 +369,13 @@ impl PlainSession {
                 }
             }
             UiEvent::ContextMeasured(tokens) => self.status.tokens = tokens,
+            UiEvent::CacheMeasured(cache) => self.status.cache = cache,
+            UiEvent::CacheKept => self.status.extend_cache(),
+            // A line that waits for a key would not fit this terminal: the price is said, and the prompt sent.
+            UiEvent::ColdTurnAsked(text, answer) => {
+                self.transcript.note(&text);
+                let _ = answer.send(ColdTurnAnswer::Send);
+            }
             UiEvent::ShellPrinted(_) => {}
             UiEvent::ShellEnded { text, is_error } => self.transcript.end_shell(&text, is_error),
             UiEvent::CommandPrinted(text) => self.transcript.add(ansi::lines(&text)),

@@ -1,6 +1,7 @@
 //! The status line.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use pal_events::AgentEvent;
 use pal_model::UsageBasis;
@@ -8,6 +9,7 @@ use ratatui_core::text::{Line, Span};
 
 use crate::styled_text::{columns, format_tokens, sanitize_line, truncate_columns};
 use crate::theme::Theme;
+use crate::ui_events::CacheClock;
 
 /// Width of the bar, in cells.
 const BAR: usize = 10;
@@ -34,7 +36,12 @@ pub(crate) struct StatusLine {
     pub(crate) background: usize,
     /// True if a simulator answers: the cost is not spent.
     pub(crate) is_simulated: bool,
+    /// Life of the provider's cache, between two actions.
+    pub(crate) cache: Option<CacheClock>,
 }
+
+/// Remaining life of the cache from which on seconds are shown.
+const SECONDS_FROM: Duration = Duration::from_secs(120);
 
 impl StatusLine {
     /// Applies an event.
@@ -70,6 +77,31 @@ impl StatusLine {
             }
             _ => {}
         }
+    }
+
+    /// Notes that a keepalive request has extended the life of the cache.
+    pub(crate) fn extend_cache(&mut self) {
+        if let Some(cache) = &mut self.cache {
+            cache.expires = Instant::now() + cache.ttl;
+        }
+    }
+
+    /// Time until [`StatusLine::cache_text`] changes; none if it stays.
+    pub(crate) fn until_cache_changes(&self) -> Option<Duration> {
+        let left = self.cache?.expires.checked_duration_since(Instant::now())?;
+        let unit = if left > SECONDS_FROM { 60_000 } else { 1_000 };
+        let rest = u64::try_from(left.as_millis() % unit).unwrap_or(0);
+        Some(Duration::from_millis(rest + 20))
+    }
+
+    /// Remaining life of the cache.
+    fn cache_text(&self, now: Instant) -> Option<String> {
+        let left = self.cache?.expires.saturating_duration_since(now);
+        Some(match left.as_secs() {
+            0 => String::from("cache cold"),
+            seconds if left > SECONDS_FROM => format!("cache {} min", seconds.div_ceil(60)),
+            seconds => format!("cache {}:{:02}", seconds / 60, seconds % 60),
+        })
     }
 
     /// Remaining share of the context until compaction, from 0 to 1.
@@ -111,6 +143,9 @@ impl StatusLine {
         if self.prompt_tokens > 0 {
             quiet(format!("{:.0}% cached", self.cached_tokens as f64 / self.prompt_tokens as f64 * 100.0));
         }
+        if let Some(text) = self.cache_text(Instant::now()) {
+            quiet(text);
+        }
         quiet(format!("${:.4}{}", self.cost, if self.is_simulated { " simulated" } else { "" }));
         if self.background > 0 {
             quiet(format!("{} in the background", self.background));
@@ -151,11 +186,12 @@ impl StatusLine {
             return format!("{}: the server reports no usage", self.model);
         }
         format!(
-            "{}: {:.0}% of the context left until compaction, ${:.4} {}",
+            "{}: {:.0}% of the context left until compaction, ${:.4} {}{}",
             self.model,
             (self.left() * 100.0).floor(),
             self.cost,
-            if self.is_simulated { "simulated, nothing spent" } else { "spent" }
+            if self.is_simulated { "simulated, nothing spent" } else { "spent" },
+            self.cache_text(Instant::now()).map_or(String::new(), |text| format!(", {text}")),
         )
     }
 }
@@ -177,4 +213,24 @@ fn joined(parts: Vec<Vec<Span<'static>>>, width: usize, theme: Theme) -> Line<'s
         spans.extend(part);
     }
     Line::from(spans)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_life_of_the_cache_counts_down() {
+        let now = Instant::now();
+        let text = |seconds: u64| {
+            let expires = now + Duration::from_secs(seconds);
+            let cache = Some(CacheClock { expires, ttl: Duration::from_secs(300) });
+            StatusLine { cache, ..StatusLine::default() }.cache_text(now)
+        };
+        assert_eq!(text(3_500).as_deref(), Some("cache 59 min"));
+        assert_eq!(text(299).as_deref(), Some("cache 5 min"));
+        assert_eq!(text(85).as_deref(), Some("cache 1:25"));
+        assert_eq!(text(0).as_deref(), Some("cache cold"));
+        assert_eq!(StatusLine::default().cache_text(now), None);
+    }
 }

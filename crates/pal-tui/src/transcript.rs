@@ -217,7 +217,10 @@ impl Transcript {
             | AgentEvent::Progress(_)
             | AgentEvent::ExchangeEnded(_)
             | AgentEvent::Compacting { .. }
+            // The user was asked before.
+            | AgentEvent::ColdTurn { .. }
             | AgentEvent::Mode(_) => {}
+            AgentEvent::Alarm { text, .. } => self.error(text),
             AgentEvent::Message { entry, .. } => self.message(entry),
             AgentEvent::Text(text) => self.text(text),
             AgentEvent::Thinking(text) => self.thinking.push_str(&sanitize(text)),

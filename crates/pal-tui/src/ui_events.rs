@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use pal_events::{AgentControl, AgentEvent, PermissionQuestion, QuestionAnswer};
 use pal_model::{Content, LogEntry};
 
+use crate::alarm::NotificationProtocol;
 use crate::theme::Theme;
 
 /// Event for the terminal.
@@ -18,6 +20,13 @@ pub enum UiEvent {
     PermissionAsked(PermissionQuestion, mpsc::Sender<Consent>),
     /// Size of the context between two actions, in tokens.
     ContextMeasured(u64),
+    /// Remaining life of the provider's cache between two actions; none if it is unknown.
+    CacheMeasured(Option<CacheClock>),
+    /// A keepalive request has extended the life of the cache.
+    CacheKept,
+    /// A prompt would go into an expired cache; its price in one line. The asker waits for the answer; a dropped
+    /// sender means that the prompt is not sent.
+    ColdTurnAsked(String, mpsc::Sender<ColdTurnAnswer>),
     /// Output of the shell command that the user runs.
     ShellPrinted(String),
     /// The shell command that the user ran has ended.
@@ -85,6 +94,26 @@ pub enum UserAction {
     RunQueuedMessages,
     /// Exit the program.
     Leave,
+}
+
+/// Life of the provider's cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CacheClock {
+    /// Time at which it expires.
+    pub expires: Instant,
+    /// Whole life after a request.
+    pub ttl: Duration,
+}
+
+/// Answer of the user to the price of a prompt into an expired cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ColdTurnAnswer {
+    /// Send it.
+    Send,
+    /// Compact the conversation, then send it.
+    CompactFirst,
+    /// Edit it.
+    Edit,
 }
 
 /// Answer of the user to a permission question.
@@ -217,6 +246,8 @@ pub struct TerminalOptions {
     pub command: Option<String>,
     /// Handler of slash commands.
     pub commands: Box<dyn CommandHandler>,
+    /// Notifications that the terminal emulator shows.
+    pub notifications: NotificationProtocol,
     /// Suspends the process; returns when the shell continues it.
     pub suspend: fn(),
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use pal_background::memory_index;
 use pal_context::{
-    CompactionRequest, FileRequest, NamedText, RestoreSources, RestoredFile, SessionNotes, VisibleCall,
-    restored_plan,
+    CompactionRequest, CompactionTrigger, FileRequest, NamedText, RestoreSources, RestoredFile, SessionNotes,
+    VisibleCall, restored_plan,
 };
 use pal_engine::{CompactionFollowUp, CompactionInputs};
 use pal_events::AgentEvent;
@@ -26,7 +26,8 @@ impl AgentRuntime<'_> {
     pub(crate) fn prepare_compaction(&mut self, order: &CompactionRequest, view: &View) -> CompactionInputs {
         let said = self.hooks.compacting(order, self.permissions.mode, &self.inbox.handle.cancel());
         self.report_notices();
-        if said.blocked_by.is_none() {
+        // One in the background may be cancelled without a trace.
+        if said.blocked_by.is_none() && order.trigger != CompactionTrigger::Idle {
             self.events.send(AgentEvent::Compacting { tokens: view.size().tokens });
         }
         CompactionInputs {

@@ -8,7 +8,8 @@ use pal_engine::{
     TurnHooks,
 };
 use pal_events::AgentEvent;
-use pal_model::{BlockType, Content, ContentBlock, Timestamp};
+use pal_model::text::short_tokens;
+use pal_model::{BlockType, CacheBreak, Content, ContentBlock, Timestamp};
 use pal_permissions::{Confinement, SandboxLevel, ToolAccess};
 use pal_run::{CallRuling, RunInput, ToolCall};
 use pal_settings::KillSwitch;
@@ -246,6 +247,27 @@ impl RunObserver for AgentRuntime<'_> {
             },
             RunEvent::CacheBroke(found) => AgentEvent::CacheBroken(Box::new(found.clone())),
         };
+        let alarm = match &event {
+            AgentEvent::CacheBroken(found) => cache_break_alarm(found, self.model.alerts.cache_break),
+            _ => None,
+        };
         self.events.send(event);
+        if let Some(alarm) = alarm {
+            self.events.send(alarm);
+        }
     }
+}
+
+/// Alarm about an unexpected cache break of at least this price; none for never.
+fn cache_break_alarm(found: &CacheBreak, least: Option<f64>) -> Option<AgentEvent> {
+    let cost = found.cost.filter(|cost| least.is_some_and(|least| *cost >= least))?;
+    (!found.cause.is_expected()).then(|| AgentEvent::Alarm {
+        kind: "cache_break",
+        cost,
+        text: format!(
+            "cache break: {} tokens were paid again, ${cost:.2}: {}",
+            short_tokens(found.tokens),
+            found.reason()
+        ),
+    })
 }

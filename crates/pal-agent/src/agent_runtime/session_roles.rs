@@ -54,6 +54,10 @@ impl FileReader for AgentRuntime<'_> {
 
 impl Notifier for AgentRuntime<'_> {
     fn notice(&mut self, line: &str) {
+        if self.model.is_quiet {
+            tracing::info!(line, "not shown");
+            return;
+        }
         self.events.notice(line.to_owned());
     }
 

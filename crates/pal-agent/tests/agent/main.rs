@@ -9,6 +9,7 @@ mod compactions;
 mod context_layers;
 mod conversations;
 mod hooks_and_servers;
+mod idle_sessions;
 mod instructions;
 mod limits;
 mod permissions;

@@ -141,6 +141,7 @@ fn model_options(
         connection: Arc::new(connection),
         run: run_settings(settings, card),
         lookup: model_profiles(settings, card, provider),
+        alerts: settings.alerts,
         reports_progress: args.output.include_partial_messages,
     })
 }

@@ -169,6 +169,7 @@ fn compaction_request(
     let transcript = stored.engine.paths.transcript.clone();
     CompactionRequest {
         trigger: CompactionTrigger::Manual,
+        reason: None,
         range: reach,
         source: RequestSource::main(),
         instructions: Some(instructions).filter(|text| !text.trim().is_empty()),

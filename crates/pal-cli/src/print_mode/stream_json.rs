@@ -185,6 +185,13 @@ impl Show for StreamJson<'_> {
             AgentEvent::Mode(_) => Ok(()),
             AgentEvent::Compacted(boundary) => self.system("compact_boundary", compacted(boundary)),
             AgentEvent::CacheBroken(fall) => self.system("cache_break", cache_break(fall)),
+            AgentEvent::ColdTurn { expired_for, tokens, cost, text } => self.system(
+                "cold_turn",
+                json!({"expired_s": expired_for.as_secs(), "tokens": tokens, "cost_usd": cost, "text": text}),
+            ),
+            AgentEvent::Alarm { kind, cost, text } => {
+                self.system("alarm", json!({"alarm": kind, "cost_usd": cost, "text": text}))
+            }
             AgentEvent::SubagentActivity { agent, doing } => {
                 self.system("agent_doing", json!({"agent": agent, "doing": doing}))
             }

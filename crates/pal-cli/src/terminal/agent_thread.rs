@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
-use pal_agent::{Agent, AgentError, SessionPresence};
+use pal_agent::{Agent, AgentError, CacheLifetime, SessionPresence};
 use pal_events::{AgentEvent, PromptEnd};
 use pal_model::{Content, EntryBody, LogEntry, MessageOrigin};
-use pal_tui::{ActiveSession, UiEvent, UserAction};
+use pal_tui::{ActiveSession, CacheClock, ColdTurnAnswer, UiEvent, UserAction};
 
 use super::permission_prompt::permission_prompt;
 use crate::agent::options;
@@ -74,7 +75,7 @@ struct AgentThread<'a> {
 
 impl AgentThread<'_> {
     fn serve(&mut self, wishes: &Receiver<UserAction>) -> Result<(), Failure> {
-        for wish in wishes {
+        while let Some(wish) = self.next_action(wishes)? {
             match wish {
                 UserAction::Leave => return Ok(()),
                 UserAction::Prompt(content) => self.prompt(Some(content))?,
@@ -88,6 +89,25 @@ impl AgentThread<'_> {
         Ok(())
     }
 
+    /// Waits for the next action of the user; none once the terminal has gone. In a long pause, the conversation may be
+    /// compacted meanwhile.
+    fn next_action(&mut self, wishes: &Receiver<UserAction>) -> Result<Option<UserAction>, Failure> {
+        loop {
+            let Some(time) = self.agent.as_ref().and_then(Agent::until_idle_compaction) else {
+                return Ok(wishes.recv().ok());
+            };
+            match wishes.recv_timeout(time) {
+                Ok(wish) => return Ok(Some(wish)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Some(agent) = &mut self.agent {
+                agent.compact_if_idle().map_err(|error| failure(&error))?;
+                self.send_context_size();
+            }
+        }
+    }
+
     fn send_event(&self, events: UiEvent) {
         // The terminal may have gone.
         let _ = self.events.send(events);
@@ -97,6 +117,7 @@ impl AgentThread<'_> {
     fn send_context_size(&self) {
         if let Some(agent) = &self.agent {
             self.send_event(UiEvent::ContextMeasured(agent.session().view().size().tokens));
+            self.send_event(UiEvent::CacheMeasured(agent.cache_lifetime().map(cache_clock)));
         }
     }
 
@@ -145,6 +166,10 @@ impl AgentThread<'_> {
         agent.handle().on_suggestion(move |text| {
             let _ = suggested.send(UiEvent::PromptSuggested(text));
         });
+        let kept = self.events.clone();
+        agent.handle().on_keepalive(move || {
+            let _ = kept.send(UiEvent::CacheKept);
+        });
         self.live.set(&agent);
         let live = self.live.clone();
         let view = agent.session().view();
@@ -159,6 +184,7 @@ impl AgentThread<'_> {
             recent_entries: if is_shown { Vec::new() } else { earlier_messages(view.branch()) },
             background: Box::new(move || live.background_tasks()),
         })));
+        self.send_event(UiEvent::CacheMeasured(agent.cache_lifetime().map(cache_clock)));
         self.agent = Some(agent);
         self.shown = Some(log);
         Ok(())
@@ -166,6 +192,11 @@ impl AgentThread<'_> {
 
     /// Works on a prompt, then on messages that arrived too late for it.
     fn prompt(&mut self, content: Option<Content>) -> Result<(), Failure> {
+        if let Some(content) = &content
+            && !self.confirm_cold_turn(content)?
+        {
+            return Ok(());
+        }
         let agent = self.agent()?;
         if let Some(content) = content {
             let ended = agent.prompt(content).map_err(|error| failure(&error))?;
@@ -177,6 +208,28 @@ impl AgentThread<'_> {
         }
         agent.run_queued_messages().map_err(|error| failure(&error))?;
         Ok(())
+    }
+
+    /// Asks about the price of a prompt that goes into an expired cache, and compacts the conversation first if the user
+    /// wants that. Returns whether the prompt is to be sent.
+    fn confirm_cold_turn(&mut self, content: &Content) -> Result<bool, Failure> {
+        let Some(turn) = self.agent()?.cold_turn().map_err(|error| failure(&error))? else { return Ok(true) };
+        let (sender, answer) = channel();
+        self.send_event(UiEvent::ColdTurnAsked(turn.line(), sender));
+        match answer.recv() {
+            Ok(ColdTurnAnswer::Send) => Ok(true),
+            Ok(ColdTurnAnswer::CompactFirst) => match self.agent()?.compact(None) {
+                Ok(()) => Ok(true),
+                Err(error) => {
+                    self.send_event(UiEvent::Failed(format!("the prompt was not sent: {error}")));
+                    let texts: Vec<_> =
+                        content.blocks().iter().filter_map(|block| block.string("text")).collect();
+                    self.send_event(UiEvent::FillPrompt(texts.join("\n")));
+                    Ok(false)
+                }
+            },
+            Ok(ColdTurnAnswer::Edit) | Err(_) => Ok(false),
+        }
     }
 
     /// Runs a command and reports its errors; only an error of a prompt ends the program.
@@ -242,6 +295,10 @@ impl SlashSession<'static> for AgentThread<'_> {
     fn notice(&mut self, text: &str) {
         self.send_event(UiEvent::Event(AgentEvent::Notice(text.to_owned())));
     }
+}
+
+fn cache_clock(life: CacheLifetime) -> CacheClock {
+    CacheClock { expires: Instant::now() + life.left, ttl: life.ttl }
 }
 
 fn send_notices(events: &Sender<UiEvent>, notices: Notices) {

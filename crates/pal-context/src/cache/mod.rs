@@ -3,6 +3,7 @@
 
 mod break_cause;
 mod breakpoint_plan;
+mod cold_turn;
 mod request_comparison;
 mod request_diff;
 mod ttl_latch;
@@ -11,6 +12,7 @@ pub use break_cause::{
     CacheBaseline, CacheReadDrop, ExpectedDrop, cache_read_drop, cache_ttl_ms, diagnose_drop,
 };
 pub use breakpoint_plan::{BreakpointOptions, plan_breakpoints};
+pub use cold_turn::{ColdTurn, cache_expiry, cold_turn};
 pub use request_comparison::{SentRequest, find_differences};
 pub use request_diff::request_diff;
 pub use ttl_latch::{HourTtlEligibility, choose_ttl, latched_ttl};

@@ -143,9 +143,10 @@ fn variants(
     let leaner = |keeps_tail: bool| {
         let percents: &[u64] = match order.trigger {
             CompactionTrigger::Reactive => &[50, 25, 10, 3, 0],
-            CompactionTrigger::Auto | CompactionTrigger::Manual | CompactionTrigger::Model => {
-                &[50, 25, 10, 3]
-            }
+            CompactionTrigger::Auto
+            | CompactionTrigger::Manual
+            | CompactionTrigger::Model
+            | CompactionTrigger::Idle => &[50, 25, 10, 3],
         };
         percents.iter().map(move |percent| BoundaryVariant { keeps_tail, percent: *percent, ..lean })
     };
@@ -193,12 +194,14 @@ fn compose_with(
         repairs: &repairs,
         pins: &pins(material),
         transcript: &material.place.transcript,
-        goes_on: order.trigger != CompactionTrigger::Manual,
+        // In both cases the user speaks next.
+        goes_on: !matches!(order.trigger, CompactionTrigger::Manual | CompactionTrigger::Idle),
         is_attended: order.is_attended,
     });
     let summary: Content = block.cloned().into_iter().chain([ContentBlock::text(&message)]).collect();
     let mut boundary = Boundary {
         trigger: order.trigger.name().into(),
+        reason: order.reason.clone(),
         method: how.name().into(),
         summary,
         messages_summarised: Some(facts.message_count as u64),

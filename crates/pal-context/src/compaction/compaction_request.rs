@@ -9,6 +9,8 @@ use crate::RequestParams;
 pub struct CompactionRequest {
     /// Trigger of the compaction.
     pub trigger: CompactionTrigger,
+    /// One-line reason, if it was decided by price.
+    pub reason: Option<String>,
     /// Range of the conversation to compact.
     pub range: CompactionRange,
     /// Source of the request before which it happens.
@@ -40,6 +42,8 @@ pub enum CompactionTrigger {
     Model,
     /// The provider rejected a request as too long.
     Reactive,
+    /// A pause that is about to outlive the cache.
+    Idle,
 }
 
 impl CompactionTrigger {
@@ -50,6 +54,7 @@ impl CompactionTrigger {
             CompactionTrigger::Manual => "manual",
             CompactionTrigger::Model => "model",
             CompactionTrigger::Reactive => "reactive",
+            CompactionTrigger::Idle => "idle",
         }
     }
 }

@@ -55,6 +55,7 @@ impl ScriptedReply {
 
 fn order(reach: CompactionRange, trigger: CompactionTrigger) -> CompactionRequest {
     CompactionRequest {
+        reason: None,
         trigger,
         range: reach,
         source: RequestSource::main(),

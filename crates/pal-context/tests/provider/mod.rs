@@ -24,6 +24,7 @@ fn setting(model: &str) -> LayerFixture {
 fn order(reach: CompactionRange, instructions: Option<String>) -> CompactionRequest {
     CompactionRequest {
         trigger: CompactionTrigger::Manual,
+        reason: None,
         range: reach,
         source: RequestSource::main(),
         instructions,

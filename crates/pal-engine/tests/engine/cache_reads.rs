@@ -56,6 +56,7 @@ fn a_compaction_reads_what_the_conversation_wrote_and_its_fall_is_expected() {
     // A few more and the provider would begin to clear, which changes what is cached.
     (0..190).for_each(|_| drop(simulated.turn()));
     let order = CompactionRequest {
+        reason: None,
         trigger: CompactionTrigger::Manual,
         range: CompactionRange::Whole,
         source: RequestSource::main(),

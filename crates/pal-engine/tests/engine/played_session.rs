@@ -400,6 +400,7 @@ impl PlayedSession {
 /// A compaction by hand.
 pub(crate) fn by_hand(reach: CompactionRange, only: Option<SummaryMethod>) -> CompactionRequest {
     CompactionRequest {
+        reason: None,
         trigger: CompactionTrigger::Manual,
         range: reach,
         source: RequestSource::main(),

@@ -98,6 +98,7 @@ impl SpanRecorder {
             | AgentEvent::AnswerDiscarded { .. }
             | AgentEvent::Waiting { .. } => {}
             AgentEvent::ToolPrinted { .. } | AgentEvent::SubagentActivity { .. } | AgentEvent::Mode(_) => {}
+            AgentEvent::ColdTurn { .. } | AgentEvent::Alarm { .. } => {}
             AgentEvent::Notice(_) | AgentEvent::Warning(_) | AgentEvent::Compacting { .. } => {}
         }
     }

@@ -1,9 +1,12 @@
 //! Handling of events for the terminal.
 
+use std::io::Write;
+
 use pal_events::AgentEvent;
 
 use super::{App, PickerUse};
 use crate::ansi;
+use crate::cold_turn_dialog::ColdTurnDialog;
 use crate::permission_dialog::PermissionDialog;
 use crate::picker::Picker;
 use crate::question_dialog::QuestionDialog;
@@ -27,6 +30,11 @@ impl App {
                 });
             }
             UiEvent::ContextMeasured(tokens) => self.display.status.tokens = tokens,
+            UiEvent::CacheMeasured(cache) => self.display.status.cache = cache,
+            UiEvent::CacheKept => self.display.status.extend_cache(),
+            UiEvent::ColdTurnAsked(text, answer) => {
+                self.dialogs.questions.push(Box::new(ColdTurnDialog::new(&text, answer)));
+            }
             UiEvent::ShellPrinted(text) => self.display.transcript.add_shell_output(&text),
             UiEvent::ShellEnded { text, is_error } => self.display.transcript.end_shell(&text, is_error),
             UiEvent::CommandPrinted(text) => self.display.transcript.add(ansi::lines(&text)),
@@ -59,6 +67,10 @@ impl App {
                 true => title_lines(began, width, theme),
                 false => short_title(began, width, theme),
             });
+        }
+        if let AgentEvent::Alarm { text, .. } = event {
+            // The next frame reports terminal errors.
+            let _ = self.display.screen.writer().write_all(self.display.notifications.alarm(text).as_bytes());
         }
         self.display.status.apply(event);
         self.display.transcript.apply(event);

@@ -22,6 +22,7 @@ impl App {
         if key.kind == KeyEventKind::Release {
             return;
         }
+        self.end_idle_work();
         if std::mem::take(&mut self.display.has_key_help)
             && matches!(key.code, KeyCode::Esc | KeyCode::Char('?'))
         {
@@ -35,6 +36,11 @@ impl App {
                 DialogOutcome::Open => return,
                 DialogOutcome::Edit => return self.edit_question(),
                 DialogOutcome::Done => return self.close_question(),
+                DialogOutcome::TakenBack => {
+                    self.dialogs.questions.remove(0);
+                    self.dialogs.held_prompts = self.display.transcript.take_back(1);
+                    return self.edit_held_prompts();
+                }
                 DialogOutcome::Stopped => {
                     self.close_question();
                     return self.interrupt();
@@ -46,6 +52,13 @@ impl App {
             self.editing_key(key);
         }
         self.suggest();
+    }
+
+    /// Cancels work in the pause: the user is there.
+    fn end_idle_work(&self) {
+        if let Some(session) = &self.session.active {
+            session.handle.end_idle_work();
+        }
     }
 
     /// Removes the answered dialog; a plan and answers stay in the transcript.
@@ -66,6 +79,7 @@ impl App {
     }
 
     pub(super) fn pasted(&mut self, text: &str) {
+        self.end_idle_work();
         match self.dialogs.questions.first_mut() {
             Some(question) => question.paste(text),
             None => match pasted_image_path(text, &self.start.directory) {
@@ -452,7 +466,9 @@ impl App {
     }
 
     pub(super) fn send_action(&mut self, action: UserAction) {
+        self.end_idle_work();
         self.input.suggestion = None;
+        self.display.status.cache = None;
         self.work.pending_actions += 1;
         self.work.since.get_or_insert_with(Instant::now);
         if self.session.actions.send(action).is_err() {

@@ -1,0 +1,104 @@
+//! The question before a prompt goes into an expired cache.
+
+use std::sync::mpsc;
+use std::time::Instant;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui_core::text::{Line, Span};
+
+use crate::dialog::{Dialog, DialogLines, DialogOutcome, is_too_early};
+use crate::styled_text::{sanitize_line, wrap};
+use crate::theme::Theme;
+use crate::ui_events::ColdTurnAnswer;
+
+/// Keys of the dialog.
+const KEYS: &str = "Enter sends · c compacts first · Esc returns to editing";
+
+/// A prompt that waits for the user's decision.
+pub(crate) struct ColdTurnDialog {
+    text: String,
+    answer: mpsc::Sender<ColdTurnAnswer>,
+    /// Time of the first frame that showed it.
+    shown_at: Option<Instant>,
+    width: usize,
+}
+
+impl ColdTurnDialog {
+    pub(crate) fn new(text: &str, answer: mpsc::Sender<ColdTurnAnswer>) -> ColdTurnDialog {
+        ColdTurnDialog { text: sanitize_line(text), answer, shown_at: None, width: 80 }
+    }
+
+    fn reply(&self, answer: ColdTurnAnswer) -> DialogOutcome {
+        // The asker may be gone.
+        let _ = self.answer.send(answer);
+        match answer {
+            ColdTurnAnswer::Edit => DialogOutcome::TakenBack,
+            ColdTurnAnswer::Send | ColdTurnAnswer::CompactFirst => DialogOutcome::Done,
+        }
+    }
+}
+
+impl Dialog for ColdTurnDialog {
+    fn key(&mut self, key: &KeyEvent) -> DialogOutcome {
+        let is_control_c = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+        if is_control_c || key.code == KeyCode::Esc {
+            return self.reply(ColdTurnAnswer::Edit);
+        }
+        if is_too_early(self.shown_at) {
+            return DialogOutcome::Open;
+        }
+        match key.code {
+            KeyCode::Enter => self.reply(ColdTurnAnswer::Send),
+            KeyCode::Char('c' | 'C') => self.reply(ColdTurnAnswer::CompactFirst),
+            _ => DialogOutcome::Open,
+        }
+    }
+
+    fn paste(&mut self, _text: &str) {}
+
+    fn lay_out(&mut self, width: usize, _rows: usize, _theme: Theme) {
+        self.width = width;
+    }
+
+    fn note_shown(&mut self, _is_visible: &dyn Fn(usize) -> bool) {
+        self.shown_at.get_or_insert_with(Instant::now);
+    }
+
+    fn drawn(&self, theme: Theme) -> DialogLines {
+        let mut lines = wrap(&[Span::styled(self.text.clone(), theme.warning())], &[], &[], self.width);
+        lines.push(Line::from(Span::styled(KEYS, theme.dim())));
+        DialogLines { lines, cursor: None }
+    }
+
+    fn record(&self, width: usize, theme: Theme) -> Option<Vec<Line<'static>>> {
+        Some(wrap(&[Span::styled(self.text.clone(), theme.dim())], &[], &[], width))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pressed(code: KeyCode) -> (DialogOutcome, Option<ColdTurnAnswer>) {
+        let (sender, answers) = mpsc::channel();
+        let mut dialog = ColdTurnDialog::new("cache expired 12 min ago", sender);
+        dialog.shown_at = Instant::now().checked_sub(std::time::Duration::from_secs(1));
+        (dialog.key(&KeyEvent::from(code)), answers.try_recv().ok())
+    }
+
+    #[test]
+    fn each_key_has_its_answer() {
+        assert_eq!(pressed(KeyCode::Enter), (DialogOutcome::Done, Some(ColdTurnAnswer::Send)));
+        assert_eq!(pressed(KeyCode::Char('c')), (DialogOutcome::Done, Some(ColdTurnAnswer::CompactFirst)));
+        assert_eq!(pressed(KeyCode::Esc), (DialogOutcome::TakenBack, Some(ColdTurnAnswer::Edit)));
+        assert_eq!(pressed(KeyCode::Char('x')), (DialogOutcome::Open, None));
+    }
+
+    #[test]
+    fn a_second_enter_right_after_the_first_does_not_send() {
+        let (sender, answers) = mpsc::channel();
+        let mut dialog = ColdTurnDialog::new("cache expired 12 min ago", sender);
+        assert_eq!(dialog.key(&KeyEvent::from(KeyCode::Enter)), DialogOutcome::Open);
+        assert!(answers.try_recv().is_err());
+    }
+}
