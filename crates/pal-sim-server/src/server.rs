@@ -145,7 +145,8 @@ fn respond(
 ) -> io::Result<Response<TimedBody>> {
     let is_stream = reply.is_stream();
     let status = StatusCode::from_u16(reply.status).map_err(io::Error::other)?;
-    let mut response = Response::builder().status(status);
+    // A client must be able to tell simulated money from real money.
+    let mut response = Response::builder().status(status).header("x-palimpsest-simulator", "1");
     for (name, value) in &reply.headers {
         response = response.header(*name, value);
     }
