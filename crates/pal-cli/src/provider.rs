@@ -269,7 +269,12 @@ pub(crate) async fn simulator(
         ..SimSettings::plain()
     };
     let simulator = SimulatedProvider::new(settings, Box::new(ExtractiveModel));
-    let options = SimServerOptions { speed: ClockSpeed::Virtual, record: None, notice: Box::new(|_| {}) };
+    let options = SimServerOptions {
+        speed: ClockSpeed::Virtual,
+        record: None,
+        announces: true,
+        notice: Box::new(|_| {}),
+    };
     let server = tokio::spawn(serve(listener, simulator, options, std::future::pending()));
     let endpoint = ProviderEndpoint::new(dialect, &address, Some(ApiKey::api("simulated")))
         .map_err(|error| bad_endpoint(&error, "the simulator's address"))?
