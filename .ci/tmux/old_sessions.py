@@ -54,7 +54,7 @@ def write_session(root, number, day, project):
                 "parentUuid": parent,
                 "isSidechain": False,
                 "userType": "external",
-                "cwd": f"/work/{project}",
+                "cwd": f"/home/ada/{project}",
                 "sessionId": session,
                 "version": "2.1.0",
                 "type": kind,
@@ -66,7 +66,7 @@ def write_session(root, number, day, project):
                 line["requestId"] = f"req_{number:04d}_{turn}"
             lines.append(json.dumps(line))
             parent = uuid
-    path = Path(root) / f"-work-{project}" / f"{session}.jsonl"
+    path = Path(root) / f"-home-ada-{project}" / f"{session}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n")
     return cost
