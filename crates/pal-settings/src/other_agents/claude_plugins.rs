@@ -51,8 +51,12 @@ pub(crate) fn load_plugins(
         return (plugins, files);
     }
     let installed = read_object(&list).ok().flatten().unwrap_or_default();
+    let marketplaces = read_object(&folder.join("plugins/known_marketplaces.json")).ok().flatten();
+    let marketplaces = marketplaces.unwrap_or_default();
     for source in enabled {
-        let Some(root) = installed_root(&installed, source, project).filter(|root| root.is_dir()) else {
+        let root = installed_root(&installed, source, project);
+        let root = root.map(|root| directory_root(&marketplaces, source).unwrap_or(root));
+        let Some(root) = root.filter(|root| root.is_dir()) else {
             about_choices.unused.push(format!("the plugin {source} (it is enabled but not installed)"));
             continue;
         };
@@ -77,6 +81,18 @@ fn installed_root(installed: &Map<String, Value>, source: &str, project: Option<
     let is_users = |copy: &&&Value| copy.get("projectPath").is_none();
     let copy = copies.iter().find(is_here).or_else(|| copies.iter().find(is_users))?;
     copy.get("installPath")?.as_str().map(PathBuf::from)
+}
+
+/// Directory of a plugin in a marketplace that is a directory: Claude Code reads it there and not in its copy.
+fn directory_root(marketplaces: &Map<String, Value>, source: &str) -> Option<PathBuf> {
+    let (plugin, marketplace) = source.split_once('@')?;
+    let marketplace = marketplaces.get(marketplace)?;
+    let is_directory = marketplace.pointer("/source/source").and_then(Value::as_str) == Some("directory");
+    let folder = Path::new(marketplace.get("installLocation")?.as_str().filter(|_| is_directory)?);
+    let list = read_object(&folder.join(".claude-plugin/marketplace.json")).ok()??;
+    let is_it = |entry: &&Value| entry.get("name").and_then(Value::as_str) == Some(plugin);
+    let entry = list.get("plugins")?.as_array()?.iter().find(is_it)?;
+    inside(folder, entry.get("source")?.as_str()?).filter(|root| root.is_dir())
 }
 
 fn load_plugin(source: &str, root: &Path) -> (ClaudePlugin, Vec<(PathBuf, TakenSettings)>) {

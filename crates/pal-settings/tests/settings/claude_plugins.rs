@@ -118,3 +118,21 @@ fn the_administrator_and_the_command_line_choose_last() {
     let world = world.file("claude-managed/managed-settings.json", ENABLED);
     assert_eq!(names(&world.settings()), ["tools"]);
 }
+
+#[test]
+fn a_plugin_of_a_directory_is_read_there() {
+    let world = with_plugin(World::new().claude_user(ENABLED), &[MANIFEST]);
+    let market = world.path("market");
+    std::fs::create_dir_all(market.join(".claude-plugin")).unwrap();
+    std::fs::create_dir_all(market.join("tools/.claude-plugin")).unwrap();
+    let known =
+        json!({"acme": {"source": {"source": "directory", "path": market}, "installLocation": market}});
+    let world = world
+        .file("user/.claude/plugins/known_marketplaces.json", &known.to_string())
+        .file(
+            "market/.claude-plugin/marketplace.json",
+            r#"{"name": "acme", "plugins": [{"name": "tools", "source": "./tools"}]}"#,
+        )
+        .file("market/tools/.claude-plugin/plugin.json", r#"{"name": "newer"}"#);
+    assert_eq!(names(&world.settings()), ["newer"]);
+}
