@@ -77,6 +77,7 @@ async function converse() {
             allowedTools: ["mcp__calc__add"],
             canUseTool,
             hooks: { PreToolUse: [{ matcher: "Bash", hooks: [guard] }] },
+            agents: { critic: { description: "Criticizes.", prompt: "You criticize.", tools: ["Read"] } },
             includePartialMessages: true,
             systemPrompt: "Be brief.",
         },
@@ -99,6 +100,7 @@ async function converse() {
     let [messages, result] = await ask("Add the numbers 2 and 40.");
     const init = messages.find((message) => message.subtype === "init");
     check(init.tools.includes("mcp__calc__add") && init.mcp_servers[0].status === "connected", "init", init);
+    check(init.agents.includes("critic"), "an agent of the options", init.agents);
     const steps = messages.filter((message) => message.type === "stream_event").map((message) => message.event.type);
     check(steps[0] === "message_start" && steps.at(-1) === "message_stop", "steps", steps);
     check(result.subtype === "success" && result.result === "The sum is 42.", "custom tool", result);

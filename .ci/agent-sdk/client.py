@@ -45,6 +45,7 @@ def options(**more):
         allowed_tools=["mcp__calc__add"],
         can_use_tool=decide,
         hooks={"PreToolUse": [sdk.HookMatcher(matcher="Bash", hooks=[guard], timeout=30)]},
+        agents={"critic": sdk.AgentDefinition(description="Criticizes.", prompt="You criticize.", tools=["Read"])},
         include_partial_messages=True,
         **more,
     )
@@ -72,6 +73,7 @@ async def converse():
         init = next(message.data for message in messages if isinstance(message, sdk.SystemMessage) and message.subtype == "init")
         check("mcp__calc__add" in init["tools"] and {"name": "calc", "status": "connected"} in init["mcp_servers"], f"init: {init}")
         check(init["permissionMode"] == "default", "the mode in init")
+        check("critic" in init["agents"], f"an agent of the options: {init['agents']}")
         calls = [block for message in messages if isinstance(message, sdk.AssistantMessage) for block in message.content if isinstance(block, sdk.ToolUseBlock)]
         check([call.name for call in calls] == ["mcp__calc__add"], f"the tool's own name: {calls}")
         check(result.result == "The sum is 42." and not result.is_error, f"custom tool: {result}")

@@ -44,8 +44,32 @@ def says(decision):
     return hook("echo '%s'" % json.dumps(answer))
 
 
+def plugins(**hooks):
+    """Files of a marketplace with a plugin for each PreToolUse hook, all installed."""
+    market = {"source": {"source": "directory", "path": "{home}/market"}, "installLocation": "{home}/market",
+              "lastUpdated": "2026-11-01T00:00:00.000Z"}
+    installed = {"%s@acme" % name: [{"scope": "user", "installPath": "{home}/market/" + name, "version": "1.0.0",
+                                     "installedAt": "2026-11-01T00:00:00.000Z", "lastUpdated": "2026-11-01T00:00:00.000Z"}] for name in hooks}
+    listed = [{"name": name, "source": "./" + name} for name in hooks]
+    files = {
+        "home/.claude/plugins/known_marketplaces.json": {"acme": market},
+        "home/.claude/plugins/installed_plugins.json": {"version": 2, "plugins": installed},
+        "home/market/.claude-plugin/marketplace.json": {"name": "acme", "owner": {"name": "Acme"}, "plugins": listed},
+    }
+    for name, body in hooks.items():
+        files["home/market/%s/.claude-plugin/plugin.json" % name] = {"name": name, "version": "1.0.0"}
+        files["home/market/%s/hooks/hooks.json" % name] = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook(body)]}]}}
+    return files
+
+
 # Name, settings by file, calls with the paths {project}, {other}, {home}, {outside}; each file is made anew for a setup.
 SETUPS = [
+    ("hooks of plugins", {"user": {"permissions": {"allow": ["Bash"]}, "enabledPlugins": {"guard@acme": True, "off@acme": False}},
+                          **plugins(guard='test -d "$CLAUDE_PLUGIN_ROOT/hooks" || exit 0; case "$input" in *forbidden*) exit 2;; esac', off="exit 2")}, [
+        bash("touch fine"),
+        bash("touch forbidden"),
+        bash("mkdir also-fine"),
+    ]),
     ("nothing is allowed", {}, [
         bash("touch made-by-default"),
         write("{project}/new.txt"),
@@ -282,7 +306,7 @@ def make_world(folder, settings):
         text = json.dumps(value)
         for name, path in paths.items():
             text = text.replace("{%s}" % name, path)
-        path = os.path.join(folder, places[place])
+        path = os.path.join(folder, places.get(place, place))
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w") as file:
             file.write(text)

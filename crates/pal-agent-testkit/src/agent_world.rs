@@ -149,6 +149,7 @@ impl AgentWorld {
                 checkpoints: None,
                 allows_private_addresses: settings.web_private_addresses,
                 output_schema: None,
+                plugins: Vec::new(),
             },
             mcp: McpOptions {
                 servers: Vec::new(),
@@ -212,6 +213,7 @@ impl AgentWorld {
             cache: cache_settings(settings, card),
             connection: Arc::new(connection),
             run: run_settings(settings, card),
+            fallback: None,
             lookup: Arc::new(move |name| {
                 let small = own.small_model.as_deref().unwrap_or(MODEL);
                 let card = cards.find(name.unwrap_or(small)).card;
@@ -280,6 +282,7 @@ fn project_query(project: &Path, settings: &Settings, rules: RuleSet, estimator:
         directory: project.to_owned(),
         root: None,
         added: Vec::new(),
+        listed: Vec::new(),
         allowed: Vec::new(),
         refused: Vec::new(),
         rules,

@@ -315,8 +315,12 @@ impl TestProvider {
                 lock(&told).refused.push((reply.status, body));
             }
         };
-        let options =
-            SimServerOptions { speed: ClockSpeed::Real, record: made.record, notice: Box::new(notice) };
+        let options = SimServerOptions {
+            speed: ClockSpeed::Real,
+            record: made.record,
+            announces: false,
+            notice: Box::new(notice),
+        };
         let (stop, stopped) = oneshot::channel::<()>();
         let (told, listening) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {

@@ -65,6 +65,7 @@ impl<'a> Agent<'a> {
         let end = drive(&mut self.session, &mut self.config, &mut self.run, &mut self.runtime);
         self.runtime.permissions.rules.end_prompt();
         let end = end?;
+        self.runtime.return_from_fallback(&mut self.session, &mut self.config)?;
         let now = self.runtime.clock.now();
         self.runtime.update_notes(&self.session, &self.config, now);
         if end == RunEnd::Done {
@@ -323,6 +324,7 @@ impl SessionPresence {
             log: &runtime.project.log,
             agent: runtime.permissions.agent.as_deref(),
             handle: agent.handle(),
+            servers: agent.servers(),
             started: runtime.clock.now(),
         };
         SessionPresence::publish(home, &session, project)

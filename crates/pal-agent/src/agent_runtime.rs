@@ -2,6 +2,7 @@
 
 mod changes_on_disk;
 mod compaction;
+mod model_switch;
 mod run_roles;
 mod session_roles;
 mod session_tool_calls;

@@ -29,6 +29,7 @@ use crate::conversation_model::ConversationModel;
 use crate::disk_output_limit::OutputLimit;
 use crate::event_sink::EventSink;
 use crate::hook_runner::HookRunner;
+use crate::model_fallback::ModelFallback;
 use crate::options::{AgentOptions, ModelOptions, SessionOrigin};
 use crate::pending_entries::PendingEntries;
 use crate::permission_checker::PermissionChecker;
@@ -417,6 +418,7 @@ fn conversation_model(options: &AgentOptions, opened: &OpenedSession) -> Convers
         reports_progress: options.model.reports_progress,
         alerts: options.model.alerts,
         is_quiet: false,
+        fallback: ModelFallback::of_options(&options.model),
     }
 }
 
@@ -443,6 +445,7 @@ fn workspace(options: &AgentOptions, opened: &OpenedSession) -> Workspace {
     workspace.checkpoints =
         options.tools.checkpoints.clone().map(|checkpoints| checkpoints as Arc<dyn VersionKeeper>);
     workspace.allows_private_addresses = options.tools.allows_private_addresses;
+    workspace.plugins = options.tools.plugins.clone();
     // The directory that commands worked in last, if it is still there. A foreign log does not say where commands run.
     if let Some(directory) = state
         .directory

@@ -20,6 +20,7 @@ use smol_str::SmolStr;
 
 use crate::event_sink::EventSink;
 use crate::failure_advice::next_step;
+use crate::model_fallback::ModelFallback;
 
 /// Characters kept of an answer that is too large.
 const KEPT_CHARS: usize = 4_000;
@@ -46,6 +47,8 @@ pub(crate) struct ConversationModel {
     pub(crate) alerts: CostAlerts,
     /// Reports no progress of summaries, while one is written in the background.
     pub(crate) is_quiet: bool,
+    /// The model to go on with if this one is overloaded.
+    pub(crate) fallback: Option<ModelFallback>,
 }
 
 /// Prefix that a fork's first request shares with the other forks of the same response: the first of them writes it to
@@ -176,6 +179,9 @@ impl ConversationModel {
     /// Classifies an ended exchange for the session.
     pub(crate) fn outcome(&mut self, exchange: ProviderExchange) -> RequestOutcome {
         let ProviderExchange { started, blocks, end } = exchange;
+        if let Some(fallback) = &mut self.fallback {
+            fallback.observe(&end);
+        }
         match end {
             ExchangeEnd::Finished(finished) => RequestOutcome::Answered(ModelResponse {
                 blocks,

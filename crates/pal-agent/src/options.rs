@@ -15,7 +15,7 @@ use pal_prompt::PromptOverrides;
 use pal_provider::ProviderConnection;
 use pal_run::RunSettings;
 use pal_settings::{CostAlerts, KillSwitch, KillSwitches, NoteWriter, OutputLimits};
-use pal_tools::{FileCheckpoints, SandboxOptions};
+use pal_tools::{FileCheckpoints, PluginDefinitions, SandboxOptions};
 use pal_view::{Lens, WindowLimits};
 use smol_str::SmolStr;
 
@@ -73,6 +73,8 @@ pub struct ModelOptions {
     pub lookup: ModelLookup,
     /// Prices from which on the user is warned.
     pub alerts: CostAlerts,
+    /// Model that answers the rest of a prompt if the model is overloaded; none to fail.
+    pub fallback: Option<ModelProfile>,
     /// Reports every step of a response ([`pal_events::AgentEvent::Progress`]), not only its text.
     pub reports_progress: bool,
 }
@@ -136,6 +138,8 @@ pub struct ToolOptions {
     pub allows_private_addresses: bool,
     /// Schema of the output that each prompt must end with; none for plain text.
     pub output_schema: Option<OutputSchema>,
+    /// Skills and agents of installed plugins.
+    pub plugins: Vec<PluginDefinitions>,
 }
 
 /// Schema of structured output.

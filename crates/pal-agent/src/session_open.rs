@@ -286,6 +286,12 @@ impl PromptBuilder {
         self.facts.output_style = style;
     }
 
+    /// Assembles the next prefix for another model.
+    pub(crate) fn switch_model(&mut self, card: &ModelCard, window: u64) {
+        self.card = card.clone();
+        self.window = window;
+    }
+
     /// Lowers the window that the next prefix is assembled for.
     pub(crate) fn lower_window(&mut self, window: u64) {
         self.window = self.window.min(window);

@@ -2,12 +2,14 @@
 //! other sessions reach it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pal_mailbox::{
-    AgentName, AgentNameError, Envelope, EnvelopeDraft, MessageSocket, Presence, PresenceFile,
-    ProcessIdentity, list_presences, quote_headers,
+    AgentName, AgentNameError, DeliverError, Envelope, EnvelopeDraft, MessageKind, MessageSocket, Presence,
+    PresenceFile, ProcessIdentity, list_presences, quote_headers,
 };
+use pal_mcp::ServerPool;
 use pal_model::{Content, IdSource, Timestamp};
 
 use crate::agent_handle::AgentHandle;
@@ -28,6 +30,7 @@ pub(crate) struct PublishedSession<'a> {
     /// Name of the agent, if another one started it.
     pub(crate) agent: Option<&'a str>,
     pub(crate) handle: AgentHandle,
+    pub(crate) servers: Arc<ServerPool>,
     pub(crate) started: Timestamp,
 }
 
@@ -60,8 +63,11 @@ fn open(home: &Path, published: &PublishedSession<'_>, project: &Path) -> Result
     let session = published.id;
     let end = session.get(session.len().saturating_sub(12)..).unwrap_or_default();
     let socket = directory.join(format!("{}-{end}.sock", std::process::id()));
-    let handle = published.handle.clone();
+    let (handle, servers) = (published.handle.clone(), Arc::clone(&published.servers));
     let receive = move |message: Envelope| {
+        if message.kind == MessageKind::RestartServer {
+            return servers.restart(&message.text);
+        }
         handle.message(Content::from_text(&told(&message)));
         Ok(())
     };
@@ -132,6 +138,36 @@ pub fn send(
         said.push(SendReceipt { to: name.clone(), outcome: posted });
     }
     Ok(said)
+}
+
+/// Restarts an MCP server in all running sessions that have it. Returns a receipt for each session, with an error for
+/// one that does not have the server or cannot restart it.
+pub fn restart_server(
+    home: &Path,
+    from: &AgentName,
+    server: &str,
+    (ids, now): (&mut IdSource, Timestamp),
+) -> Result<Vec<SendReceipt>, SendError> {
+    let running = list_presences(&SessionPresence::directory(home))
+        .map_err(|error| SendError::Unreadable(error.to_string()))?;
+    let restart = |Presence { name, socket, .. }: Presence| {
+        let draft = EnvelopeDraft {
+            kind: MessageKind::RestartServer,
+            ..EnvelopeDraft::text(from.clone(), name.clone(), "", server)
+        };
+        let outcome = match (draft.seal(ids.next_id(now).into(), now), socket) {
+            (Err(error), _) => Err(error.to_string()),
+            (_, None) => Err(format!("{name} has no socket")),
+            (Ok(message), Some(socket)) => {
+                MessageSocket::post(&socket, &message, PATIENCE).map_err(|error| match error {
+                    DeliverError::Refused { why, .. } => why,
+                    error => error.to_string(),
+                })
+            }
+        };
+        SendReceipt { to: name, outcome }
+    };
+    Ok(running.into_iter().map(restart).collect())
 }
 
 /// Receipt of a message.

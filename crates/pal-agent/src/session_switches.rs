@@ -3,6 +3,7 @@
 use pal_context::ContextPolicy;
 use pal_engine::SessionConfig;
 use pal_settings::{KillSwitch, KillSwitches};
+use pal_view::WindowLimits;
 
 /// Switches of a session.
 pub(crate) struct SessionSwitches {
@@ -30,6 +31,11 @@ impl SessionSwitches {
     /// Takes problems of the flags file.
     pub(crate) fn take_notices(&self) -> Vec<String> {
         self.switches.take_notices()
+    }
+
+    /// Takes over the limits of another model.
+    pub(crate) fn set_limits(&mut self, limits: &WindowLimits) {
+        self.auto_compact = limits.auto_compact;
     }
 
     /// Applies the switches as they are now.

@@ -175,7 +175,12 @@ fn provider(rounds: usize, cards: &'static str) -> (String, SharedTraffic) {
             ..SimSettings::plain()
         };
         let simulator = SimulatedProvider::new(settings, Box::new(RoundsModel { rounds, made: 0 }));
-        let options = SimServerOptions { speed: ClockSpeed::Real, record: None, notice: Box::new(|_| {}) };
+        let options = SimServerOptions {
+            speed: ClockSpeed::Real,
+            record: None,
+            announces: false,
+            notice: Box::new(|_| {}),
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -156,7 +156,7 @@ impl EditorCommands for EditorSlashCommands {
         let log = pal_store::log_path(agent.session().directory());
         match self.commands.run(name, arguments, Some(&log)) {
             SlashOutcome::Unknown | SlashOutcome::Pick { .. } | SlashOutcome::Leave => CommandReply::Unknown,
-            SlashOutcome::Print(text) => CommandReply::Text(text),
+            SlashOutcome::Print(text) | SlashOutcome::Restyle { text, .. } => CommandReply::Text(text),
             SlashOutcome::Notes(lines) => CommandReply::Text(lines.join("\n")),
             SlashOutcome::Prompt(prompt) => CommandReply::Prompt(Content::from_text(&prompt)),
             SlashOutcome::Failed(why) => CommandReply::Failed(why),
@@ -195,16 +195,9 @@ impl SlashSession<'static> for EditorSession<'_> {
         Some(pal_store::log_path(self.agent.session().directory()))
     }
 
-    fn reopen(
-        &mut self,
-        _log: Option<PathBuf>,
-        _is_fork: bool,
-        _model: Option<String>,
-    ) -> Result<(), Failure> {
-        Err(Failure::new("sessions and models are chosen in the editor"))
+    fn fixed_session_reason(&self) -> &'static str {
+        "sessions and models are chosen in the editor"
     }
-
-    fn fill_prompt(&mut self, _text: String) {}
 
     // Editors have no place for it: a refused file is missing from the prompt, and the model says so.
     fn notice(&mut self, _text: &str) {}

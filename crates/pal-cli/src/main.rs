@@ -26,6 +26,7 @@ mod settings;
 mod setup;
 mod slash;
 mod summary_client;
+mod system_keyring;
 mod telemetry;
 mod terminal;
 mod terminal_style;

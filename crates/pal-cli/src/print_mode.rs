@@ -89,7 +89,7 @@ pub(crate) fn run(args: &AgentArgs, settings: &Settings, out: &mut dyn Write) ->
                 replays_prompts: args.output.replay_user_messages,
                 is_strict: args.output.strict,
             };
-            Box::new(StreamJson::new(lines(&mut stdout), options))
+            Box::new(StreamJson::new(lines(&mut stdout), options).with_plugins(&settings.imported.plugins))
         }
     };
     match run_prompts(&source, args, settings, show.as_mut()) {

@@ -8,16 +8,18 @@ use pal_provider::{
     ANTHROPIC_ADDRESS, ApiKey, AttemptTimeouts, AwsCredentials, ClientPolicy, CloudPlatform, EndpointError,
     GoogleCredentials, OPENAI_ADDRESS, ProviderEndpoint,
 };
-use pal_settings::ProviderSecrets;
+use pal_settings::{ProviderSecrets, StoredKey};
 use pal_sim::{ExtractiveModel, LedgerTotals, SignaturePolicy, SimSettings, SimulatedProvider};
 use pal_sim_server::{ClockSpeed, SimServerOptions, serve};
 use pal_wire::Dialect;
+use secrecy::SecretString;
 use tokio::net::TcpListener;
 
 use crate::arguments::ProviderArg;
 use crate::failure::Failure;
 use crate::key_helper::key_of_helper;
 use crate::settings::Settings;
+use crate::system_keyring::SystemKeyring;
 
 /// Default provider of a model.
 pub(crate) fn usual_provider(card: &ModelCard) -> ProviderArg {
@@ -54,7 +56,8 @@ pub(crate) fn has_access(name: ProviderArg, settings: &Settings) -> bool {
         ProviderArg::Bedrock => bedrock(settings).is_ok(),
         ProviderArg::Vertex => vertex(settings).is_ok(),
         ProviderArg::Openai | ProviderArg::Chat => {
-            secrets.openai_api_key.is_some() || endpoints.openai.is_some()
+            let has_key = secrets.openai_api_key.is_some() || secrets.stored_openai_key.is_some();
+            has_key || endpoints.openai.is_some()
         }
     }
 }
@@ -82,7 +85,7 @@ pub(crate) fn endpoint(name: ProviderArg, settings: &Settings) -> Result<Provide
             if name == ProviderArg::Chat { Dialect::Chat } else { Dialect::Responses },
             &endpoints.openai,
             OPENAI_ADDRESS,
-            secrets.openai_api_key.clone().map(ApiKey::Api),
+            openai_key(secrets)?,
             ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
         ),
     };
@@ -195,11 +198,33 @@ pub(crate) fn provider_policy(endpoint: &ProviderEndpoint, settings: &Settings) 
 /// API key for Claude, or the bearer token in its place: of the environment, of `pal login`, or of the helper command.
 fn anthropic_key(secrets: &ProviderSecrets) -> Result<Option<ApiKey>, Failure> {
     let token = || secrets.anthropic_auth_token.clone().map(ApiKey::Bearer);
-    let stored = || secrets.stored_anthropic_key.clone().map(ApiKey::Api);
-    let key = secrets.anthropic_api_key.clone().map(ApiKey::Api).or_else(token).or_else(stored);
-    match (key, &secrets.api_key_helper) {
-        (None, Some(command)) => key_of_helper(command).map(|key| Some(ApiKey::Api(key))),
-        (key, _) => Ok(key),
+    let key = secrets.anthropic_api_key.clone().map(ApiKey::Api).or_else(token);
+    match (key, &secrets.stored_anthropic_key, &secrets.api_key_helper) {
+        (None, Some(stored), _) => key_of_login(stored, "anthropic").map(|key| Some(ApiKey::Api(key))),
+        (None, None, Some(command)) => key_of_helper(command).map(|key| Some(ApiKey::Api(key))),
+        (key, _, _) => Ok(key),
+    }
+}
+
+/// API key for GPT: of the environment, or of `pal login`.
+fn openai_key(secrets: &ProviderSecrets) -> Result<Option<ApiKey>, Failure> {
+    match (&secrets.openai_api_key, &secrets.stored_openai_key) {
+        (Some(key), _) => Ok(Some(ApiKey::Api(key.clone()))),
+        (None, Some(stored)) => key_of_login(stored, "openai").map(|key| Some(ApiKey::Api(key))),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The key that `pal login` stored.
+fn key_of_login(stored: &StoredKey, provider: &str) -> Result<SecretString, Failure> {
+    match stored {
+        StoredKey::File(key) => Ok(key.clone()),
+        StoredKey::Keyring => SystemKeyring::find().and_then(|keyring| keyring.look_up(provider)).map_err(|why| {
+            Failure::with_hint(
+                format!("the key for {provider} cannot be read from the system keyring: {why}"),
+                "unlock the keyring, or run `pal login --file` to store the key in a file, or set its variable",
+            )
+        }),
     }
 }
 
@@ -244,7 +269,12 @@ pub(crate) async fn simulator(
         ..SimSettings::plain()
     };
     let simulator = SimulatedProvider::new(settings, Box::new(ExtractiveModel));
-    let options = SimServerOptions { speed: ClockSpeed::Virtual, record: None, notice: Box::new(|_| {}) };
+    let options = SimServerOptions {
+        speed: ClockSpeed::Virtual,
+        record: None,
+        announces: true,
+        notice: Box::new(|_| {}),
+    };
     let server = tokio::spawn(serve(listener, simulator, options, std::future::pending()));
     let endpoint = ProviderEndpoint::new(dialect, &address, Some(ApiKey::api("simulated")))
         .map_err(|error| bad_endpoint(&error, "the simulator's address"))?

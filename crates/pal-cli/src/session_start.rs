@@ -8,14 +8,14 @@ use pal_background::memory_index;
 use pal_memory::{EmbeddingModel, MemoryLocation};
 use pal_model::ModelCard;
 use pal_project::{
-    InstructionLimit, InstructionSearch, ProjectQuery, ProjectSnapshot, find_project, managed_folders,
-    take_project_snapshot, user_folders,
+    InstructionLimit, InstructionSearch, ListedInstructions, ProjectQuery, ProjectSnapshot, find_project,
+    managed_folders, take_project_snapshot, user_folders,
 };
 use pal_prompt::{
     AgentPrompt, COORDINATOR_PROMPT, OutputStyle, PrefixInputs, PromptOverrides, SessionFacts, built_in_tools,
 };
-use pal_settings::{IncludeAnswers, KillSwitch};
-use pal_tools::{MediaSupport, Workspace, output_styles};
+use pal_settings::{ClaudePlugin, IncludeAnswers, KillSwitch, ResolvedSetting, SettingsSource};
+use pal_tools::{MediaSupport, PluginDefinitions, Workspace, output_styles};
 use pal_view::Estimator;
 
 use crate::notices::Notices;
@@ -70,6 +70,7 @@ pub(crate) fn project_search(start: &SessionStartInputs<'_>, settings: &Settings
         directory: start.directory.to_owned(),
         root: None,
         added: start.added.to_vec(),
+        listed: instructions.listed.iter().map(listed_instructions).collect(),
         allowed: instructions.allowed.iter().cloned().chain(answered.allowed).collect(),
         refused: answered.refused,
         // A malformed rule stops a session before it starts; for a preview, files that need a rule are not included.
@@ -81,6 +82,12 @@ pub(crate) fn project_search(start: &SessionStartInputs<'_>, settings: &Settings
     let asks_git = settings.git.is_on && start.with_git;
     let git_time = asks_git.then_some(settings.git.limit);
     ProjectQuery { search, git_time, shell: settings.shell.clone() }
+}
+
+/// Instruction files of a setting. Those of a project's file are the project's.
+fn listed_instructions(listed: &ResolvedSetting<String>) -> ListedInstructions {
+    let is_projects = matches!(listed.origin.place, SettingsSource::Project | SettingsSource::Local);
+    ListedInstructions { pattern: listed.value.clone(), is_users: !is_projects }
 }
 
 /// Memory of a session in a directory; none if memory is switched off.
@@ -172,4 +179,13 @@ pub(crate) fn assembly<'a>(
 /// Local date.
 pub(crate) fn today() -> String {
     jiff::Zoned::now().strftime("%A, %Y-%m-%d").to_string()
+}
+/// Skills and agents of the plugins that the settings enable.
+pub(crate) fn plugin_definitions(settings: &Settings) -> Vec<PluginDefinitions> {
+    let definitions = |plugin: &ClaudePlugin| PluginDefinitions {
+        name: plugin.name.clone(),
+        skills: plugin.skills.clone(),
+        agents: plugin.agents.clone(),
+    };
+    settings.imported.plugins.iter().map(definitions).collect()
 }

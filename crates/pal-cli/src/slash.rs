@@ -94,10 +94,23 @@ pub(crate) trait SlashSession<'a> {
     fn log(&self) -> Option<PathBuf>;
 
     /// Continues with another session (none: a new one) or a fork of it, or another model. On failure the session stays open.
-    fn reopen(&mut self, log: Option<PathBuf>, is_fork: bool, model: Option<String>) -> Result<(), Failure>;
+    /// A front end that cannot do so keeps this function, and says why with [`SlashSession::fixed_session_reason`].
+    fn reopen(
+        &mut self,
+        _log: Option<PathBuf>,
+        _is_fork: bool,
+        _model: Option<String>,
+    ) -> Result<(), Failure> {
+        Err(Failure::new(self.fixed_session_reason()))
+    }
 
-    /// Puts a text into the prompt line, to be edited and sent again.
-    fn fill_prompt(&mut self, text: String);
+    /// Why the front end keeps its session and model.
+    fn fixed_session_reason(&self) -> &'static str {
+        "this command needs the terminal; run `pal` to use it"
+    }
+
+    /// Puts a text into the prompt line, to be edited and sent again, where there is one.
+    fn fill_prompt(&mut self, _text: String) {}
 
     /// Shows one line to the user.
     fn notice(&mut self, text: &str);

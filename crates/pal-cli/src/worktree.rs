@@ -1,7 +1,8 @@
 //! `--worktree`: a session in a git worktree of its own.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use pal_project::run_git as git;
 
 use crate::failure::Failure;
 use crate::notices::print_notice;
@@ -54,14 +55,4 @@ fn add(repository: &Path, folder: &Path, name: &str) -> Result<(), String> {
         false => git(repository, &["worktree", "add", "--quiet", "-b", &branch, &path, "HEAD"]),
     }
     .map(drop)
-}
-
-/// Runs git without hooks and other programs that the repository configures.
-fn git(directory: &Path, arguments: &[&str]) -> Result<String, String> {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(directory).args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
-    command.args(arguments).env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
-    let output = command.output().map_err(|error| format!("git: {error}"))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }

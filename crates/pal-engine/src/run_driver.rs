@@ -108,7 +108,13 @@ impl RunDriver<'_> {
         if let Some(instructions) = self.host.take_compaction_request() {
             self.session.compact_for_model(instructions, self.config, now, self.host)?;
         }
-        match self.session.send(self.config, now, self.host) {
+        let sent = loop {
+            match self.session.send(self.config, now, self.host) {
+                Err(EngineError::Provider(_)) if self.host.fall_back(self.session, self.config) => {}
+                sent => break sent,
+            }
+        };
+        match sent {
             Ok(RequestResult { answered, cache_break, .. }) => {
                 let answer = self.answer(&answered);
                 self.answer = Some((answered, cache_break));

@@ -40,6 +40,11 @@ pub trait TurnHooks {
     /// Applies settings that may change from request to request: the kill switches.
     fn apply_switches(&mut self, engine: &mut SessionConfig);
 
+    /// Moves the session to another model after a request failed for good; false if the failure stands.
+    fn fall_back(&mut self, _session: &mut Session, _engine: &mut SessionConfig) -> bool {
+        false
+    }
+
     /// Lets the agent stop, or returns why it must continue.
     fn check_stop(&mut self, session: &mut Session, last: &str, is_repeated: bool) -> Result<(), String>;
 }

@@ -68,6 +68,8 @@ pub enum MessageKind {
         /// Requested changes or remarks.
         feedback: Option<SharedText>,
     },
+    /// Request to restart the MCP server whose name is the body.
+    RestartServer,
     /// Unknown kind, or an unknown form of a known kind, by name.
     Unknown(SmolStr),
 }
@@ -81,6 +83,7 @@ impl MessageKind {
             MessageKind::ShutdownResponse { .. } => "shutdown_response",
             MessageKind::PlanApprovalRequest { .. } => "plan_approval_request",
             MessageKind::PlanApproval { .. } => "plan_approval",
+            MessageKind::RestartServer => "restart_server",
             MessageKind::Unknown(name) => name,
         }
     }
@@ -186,7 +189,10 @@ impl EnvelopeDraft {
                     push_string(&mut line, "feedback", feedback);
                 }
             }
-            MessageKind::Text | MessageKind::ShutdownRequest | MessageKind::Unknown(_) => {}
+            MessageKind::Text
+            | MessageKind::ShutdownRequest
+            | MessageKind::RestartServer
+            | MessageKind::Unknown(_) => {}
         }
         push_string(&mut line, "summary", &self.summary);
         push_string(&mut line, "text", &self.text);
@@ -257,6 +263,7 @@ fn kind(fields: &[pal_model::JsonField<'_>]) -> Option<MessageKind> {
     let kind = match name.as_ref() {
         "text" => Some(MessageKind::Text),
         "shutdown_request" => Some(MessageKind::ShutdownRequest),
+        "restart_server" => Some(MessageKind::RestartServer),
         "shutdown_response" => accepted().map(|accepted| MessageKind::ShutdownResponse { accepted }),
         "plan_approval_request" => text("plan").map(|plan| MessageKind::PlanApprovalRequest { plan }),
         "plan_approval" => {

@@ -208,10 +208,10 @@ impl ServerParser<'_> {
     /// Checks the name. Rules write tools as `mcp__server__tool`, so a name must not contain the separator.
     fn check_name(&self) -> Result<(), McpConfigError> {
         let name = self.server;
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_. /@".contains(letter);
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_. /@:".contains(letter);
         if name.trim().is_empty() || name.len() > NAME_MAX || !name.chars().all(is_plain) {
             let what = format!(
-                "its name must have 1 to {NAME_MAX} letters, digits, dashes, underscores, dots, slashes or spaces"
+                "its name must have 1 to {NAME_MAX} letters, digits, dashes, underscores, dots, slashes, colons or spaces"
             );
             return Err(self.error(None, what));
         }

@@ -69,6 +69,7 @@ fn search(root: &Path, home: &Path) -> InstructionSearch {
         directory: root.join("packages/group-00/part-000"),
         root: None,
         added: Vec::new(),
+        listed: Vec::new(),
         allowed: Vec::new(),
         refused: Vec::new(),
         rules: pal_permissions::RuleSet::default(),

@@ -10,13 +10,13 @@ use pal_model::SourceNote;
 use pal_prompt::{InstructionFile, InstructionScope, fingerprint_source};
 
 use crate::front_matter::{parse_rule_text, rules_folder};
-use crate::instruction_discovery::{InstructionSet, discover_instructions, is_foreign};
+use crate::instruction_discovery::{InstructionSet, discover_instructions};
 use crate::instruction_locations::InstructionSearch;
 use crate::instruction_notice::{
     InstructionChange, InstructionNotice, render_added_text, render_changed_text, render_removed_text,
 };
 use crate::instruction_walk::WalkFindings;
-use crate::project_bounds::{list_directories_between, resolve_links};
+use crate::project_bounds::{is_foreign, list_directories_between, resolve_links};
 use crate::text_reader::read_text;
 
 /// Why a file is in the session that was so before.

@@ -4,6 +4,7 @@
 //! directories. In each directory of the project: `CLAUDE.md`, `AGENTS.md`, `.claude/CLAUDE.md`, the rules in `.claude/rules` and
 //! `.pal/rules` with all folders below them, by name, and `CLAUDE.local.md`. In the folders of the administrator and the user:
 //! `CLAUDE.md`, `AGENTS.md`, `rules` and `.claude/rules`. `GEMINI.md` counts where a directory has neither of the first two.
+//! Files that settings list come after those of the project.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -16,12 +17,10 @@ use crate::display_text::{display_path, source_note};
 use crate::instruction_locations::InstructionSearch;
 use crate::instruction_rule::InstructionRule;
 use crate::instruction_walk::{IncludeQuestion, InstructionCandidate, InstructionWalk, WalkFindings};
-use crate::project_bounds::{is_injected, list_directories_between, resolve_links};
+use crate::listed_instructions::visit_listed;
+use crate::project_bounds::{is_foreign, list_directories_between, resolve_links};
 use crate::rule_files::visit_rules;
 use crate::token_limit::{apply_limit, truncate_omissions};
-
-/// Folders of other people's code: a dependency does not instruct the agent that looks at it.
-const FOREIGN: &[&str] = &[".git", "node_modules", "site-packages"];
 
 /// Instruction files of a session, and those that were left out.
 #[derive(Clone, Debug, Serialize)]
@@ -194,12 +193,6 @@ impl InstructionSet {
     }
 }
 
-/// True for a directory of third-party code or of another program.
-pub(crate) fn is_foreign(directory: &Path) -> bool {
-    let name = directory.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    FOREIGN.contains(&name.as_ref()) || is_injected(directory)
-}
-
 fn visit_all(walk: &mut InstructionWalk, findings: &mut WalkFindings, directories: &mut HashSet<PathBuf>) {
     let search = walk.search.clone();
     if search.is_bare {
@@ -216,6 +209,9 @@ fn visit_all(walk: &mut InstructionWalk, findings: &mut WalkFindings, directorie
         for directory in walk.project.directory_chain() {
             visit_directory(walk, &directory, InstructionScope::Project, findings);
             directories.insert(directory);
+        }
+        for listed in &search.listed {
+            visit_listed(walk, listed, findings);
         }
     }
     for directory in walk.project.added.clone() {

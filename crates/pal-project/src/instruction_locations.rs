@@ -25,6 +25,8 @@ pub struct InstructionSearch {
     pub root: Option<PathBuf>,
     /// Directories that were added to the session.
     pub added: Vec<PathBuf>,
+    /// More instruction files, from settings.
+    pub listed: Vec<ListedInstructions>,
     /// Files outside of the project, or folders of them, that the user allowed to be read.
     pub allowed: Vec<PathBuf>,
     /// Files or folders outside of the project that the user refused for good.
@@ -37,6 +39,15 @@ pub struct InstructionSearch {
     pub is_bare: bool,
     /// Size limit.
     pub limit: InstructionLimit,
+}
+
+/// Instruction files that a setting lists.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListedInstructions {
+    /// Path or glob; one that is relative starts at the top of the project.
+    pub pattern: String,
+    /// True if the user or the administrator listed it; they may name any file.
+    pub is_users: bool,
 }
 
 /// Size limit, and the handling of longer files.

@@ -15,6 +15,7 @@
 //!     directory: home.join("engine"),
 //!     root: None,
 //!     added: Vec::new(),
+//!     listed: Vec::new(),
 //!     allowed: Vec::new(),
 //!     refused: Vec::new(),
 //!     rules: RuleSet::default(),
@@ -33,6 +34,7 @@
 
 mod display_text;
 mod front_matter;
+mod git_command;
 mod git_snapshot;
 mod host_environment;
 mod include_permission;
@@ -43,6 +45,7 @@ mod instruction_locations;
 mod instruction_notice;
 mod instruction_rule;
 mod instruction_walk;
+mod listed_instructions;
 mod project_bounds;
 mod project_identity;
 mod project_snapshot;
@@ -52,11 +55,13 @@ mod text_reader;
 mod token_limit;
 
 pub use display_text::source_note;
+pub use git_command::run_git;
 pub use git_snapshot::{GIT_TIMEOUT, take_git_snapshot};
 pub use host_environment::read_environment;
 pub use instruction_discovery::{InstructionSet, discover_instructions};
 pub use instruction_locations::{
-    INSTRUCTION_TOKENS_MAX, InstructionLimit, InstructionSearch, managed_folders, user_folders,
+    INSTRUCTION_TOKENS_MAX, InstructionLimit, InstructionSearch, ListedInstructions, managed_folders,
+    user_folders,
 };
 pub use instruction_notice::{InstructionChange, InstructionNotice, render_joining_text};
 pub use instruction_rule::InstructionRule;

@@ -9,6 +9,9 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::instruction_locations::InstructionSearch;
 
+/// Folders of other people's code: a dependency does not instruct the agent that looks at it.
+const FOREIGN: &[&str] = &[".git", "node_modules", "site-packages"];
+
 /// Prefix of files that another program put there for itself.
 const INJECTED: &str = ".claude-injected-";
 
@@ -159,6 +162,12 @@ pub(crate) fn normalize_path(path: PathBuf) -> PathBuf {
 fn is_submodule(root: &Path) -> bool {
     crate::text_reader::read_text(&root.join(".git"))
         .is_ok_and(|text| text.starts_with("gitdir:") && text.replace('\\', "/").contains("/modules/"))
+}
+
+/// True for a directory of third-party code or of another program.
+pub(crate) fn is_foreign(directory: &Path) -> bool {
+    let name = directory.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    FOREIGN.contains(&name.as_ref()) || is_injected(directory)
 }
 
 /// True if the name says that another program put the file there for itself.

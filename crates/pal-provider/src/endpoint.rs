@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pal_wire::Dialect;
 use reqwest::Url;
@@ -16,6 +17,9 @@ use crate::cloud::CloudPlatform;
 /// Anthropic's base address.
 pub const ANTHROPIC_ADDRESS: &str = "https://api.anthropic.com";
 
+/// Header of a simulator's responses: what they cost is not spent.
+pub const SIMULATOR_HEADER: &str = "x-palimpsest-simulator";
+
 /// OpenAI's base address.
 pub const OPENAI_ADDRESS: &str = "https://api.openai.com/v1";
 
@@ -26,6 +30,8 @@ pub struct ProviderEndpoint {
     key: Option<ApiKey>,
     dialect: Dialect,
     is_simulated: bool,
+    /// Set once the server says that it is a simulator.
+    announced: Arc<AtomicBool>,
     /// Platform that takes the Messages dialect in its own form.
     platform: Option<Arc<CloudPlatform>>,
 }
@@ -101,7 +107,8 @@ impl ProviderEndpoint {
         }
         let root = base.path().trim_end_matches('/').to_owned();
         base.set_path(&api_root(dialect, &root));
-        Ok(ProviderEndpoint { base, key, dialect, is_simulated: false, platform: None })
+        let announced = Arc::default();
+        Ok(ProviderEndpoint { base, key, dialect, is_simulated: false, announced, platform: None })
     }
 
     /// Marks the endpoint as a simulator: usage that it reports costs nothing.
@@ -109,9 +116,14 @@ impl ProviderEndpoint {
         ProviderEndpoint { is_simulated: true, ..self }
     }
 
-    /// Returns true if the endpoint is a simulator.
+    /// Notes that the server said that it is a simulator ([`SIMULATOR_HEADER`]).
+    pub(crate) fn note_simulator(&self) {
+        self.announced.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if the endpoint is a simulator, as it was marked or as its last response said.
     pub fn is_simulated(&self) -> bool {
-        self.is_simulated
+        self.is_simulated || self.announced.load(Ordering::Relaxed)
     }
 
     /// Creates an endpoint of a cloud platform, at its own address or at `base_url`, such as that of a gateway.

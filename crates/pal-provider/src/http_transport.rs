@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::api_key::KeyMask;
 use crate::client_policy::AttemptTimeouts;
 use crate::cloud::{CloudPlatform, EventFrameDecoder, GoogleCredentials};
-use crate::endpoint::ProviderEndpoint;
+use crate::endpoint::{ProviderEndpoint, SIMULATOR_HEADER};
 use crate::parts_body::{PartsBody, SendProgress, SendState};
 
 /// Maximum bytes read of an error reply.
@@ -147,6 +147,9 @@ impl HttpTransport {
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
         if let Some(limit) = RateLimit::from_headers(header) {
             *self.rate_limit.lock().unwrap_or_else(PoisonError::into_inner) = Some(limit);
+        }
+        if header(SIMULATOR_HEADER).is_some() {
+            self.endpoint.note_simulator();
         }
         let timeouts = self.timeouts;
         let until = begun + timeouts.answer;

@@ -182,7 +182,7 @@ pub use answer_stream::{AnswerProgress, AnswerStream, RetryWait};
 pub use api_key::ApiKey;
 pub use client_policy::{AttemptTimeouts, ClientPolicy};
 pub use cloud::{AwsCredentials, CloudPlatform, GoogleCredentials, GoogleCredentialsError};
-pub use endpoint::{ANTHROPIC_ADDRESS, EndpointError, OPENAI_ADDRESS, ProviderEndpoint};
+pub use endpoint::{ANTHROPIC_ADDRESS, EndpointError, OPENAI_ADDRESS, ProviderEndpoint, SIMULATOR_HEADER};
 pub use http_transport::ClientError;
 pub use provider_client::{CompleteAnswer, ProviderClient};
 pub use provider_connection::{

@@ -45,6 +45,7 @@ pub use kill_switches::{KillSwitch, KillSwitches};
 pub use learned_factors::LearnedFactors;
 pub use learned_windows::LearnedWindows;
 pub use mcp_settings::{McpSettings, ProjectSettings};
+pub use other_agents::ClaudePlugin;
 pub use refreshed_cards::{MODEL_PROVIDERS, RefreshedCards};
 pub use resolve::SettingEntry;
 pub use setting_keys::{DEFAULT_MODEL, FormerNames, SETTING_KEYS, SettingKey};
@@ -57,7 +58,7 @@ pub use settings::{
 };
 pub use settings_edit::{SettingsEdit, SettingsEditError, default_settings_text};
 pub use sources::{FlagSetting, ResolvedSetting, SettingOrigin, SettingsInput, SettingsSource};
-pub use stored_keys::{KEYS_FILE, store_key};
+pub use stored_keys::{KEYS_FILE, StoredKey, find_stored_key, store_key};
 pub use telemetry_settings::{LogSettings, TelemetrySettings};
 pub use trust::{
     ProjectTrust, TRUSTED_FILES, TrustRequirement, files_to_trust, is_trust_declined, record_declined_trust,

@@ -5,6 +5,7 @@
 
 mod claude_code;
 mod claude_config;
+mod claude_plugins;
 mod claude_rules;
 mod codex;
 mod json_servers;
@@ -17,8 +18,10 @@ use crate::sources::SettingOrigin;
 
 pub(crate) use claude_code::{is_claude_form, parse_claude_settings, read_claude_settings};
 pub(crate) use claude_config::ClaudeConfig;
+pub use claude_plugins::ClaudePlugin;
+pub(crate) use claude_plugins::{PluginChoices, load_plugins};
 pub(crate) use codex::read_codex_config;
-pub(crate) use json_servers::{read_gemini_settings, read_opencode_config};
+pub(crate) use json_servers::{read_gemini_settings, read_opencode_config, read_opencode_project};
 
 /// Content of one file of another agent in our terms.
 #[derive(Default)]
@@ -28,6 +31,8 @@ pub(crate) struct TakenSettings {
     pub(crate) unused: Vec<String>,
     /// Warnings about permissions and hooks; the user is told at every start.
     pub(crate) warnings: Vec<String>,
+    /// Plugins of Claude Code that the file enables or disables.
+    pub(crate) plugins: PluginChoices,
     /// The administrator's hooks are the only ones that run.
     pub(crate) is_only_source_of_hooks: bool,
     /// The administrator's permission rules are the only ones that allow.

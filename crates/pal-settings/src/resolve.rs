@@ -8,8 +8,9 @@ use serde_json::Value;
 use crate::error::SettingsError;
 use crate::kill_switches::KillSwitch;
 use crate::other_agents::{
-    ClaudeConfig, TakenSettings, is_claude_form, parse_claude_settings, read_claude_settings,
-    read_codex_config, read_gemini_settings, read_opencode_config,
+    ClaudeConfig, ClaudePlugin, PluginChoices, TakenSettings, is_claude_form, load_plugins,
+    parse_claude_settings, read_claude_settings, read_codex_config, read_gemini_settings,
+    read_opencode_config, read_opencode_project,
 };
 use crate::setting_keys::{SETTING_KEYS, SettingKey};
 use crate::setting_kind::SettingKind;
@@ -71,8 +72,14 @@ pub(crate) struct Resolution {
     pub(crate) unused: Vec<String>,
     /// Files of other agents that were read.
     pub(crate) imported: Vec<PathBuf>,
+    /// Plugins of Claude Code that are loaded.
+    pub(crate) plugins: Vec<ClaudePlugin>,
     /// The user's trust in the project.
     pub(crate) trust: ProjectTrust,
+    /// Plugins of Claude Code that settings enable or disable.
+    plugin_choices: PluginChoices,
+    /// The same in `--settings`, which wins over the files of user and project.
+    given_plugins: PluginChoices,
 }
 
 impl Resolution {
@@ -83,7 +90,10 @@ impl Resolution {
             warnings: Vec::new(),
             unused: Vec::new(),
             imported: Vec::new(),
+            plugins: Vec::new(),
             trust: ProjectTrust::No,
+            plugin_choices: PluginChoices::new(),
+            given_plugins: PluginChoices::new(),
         }
     }
 
@@ -97,7 +107,7 @@ impl Resolution {
     fn take(&mut self, path: &Path, taken: TakenSettings) -> Vec<SettingValue> {
         self.unused.extend(taken.notice(&path.display().to_string()));
         self.warnings.extend(taken.warnings);
-        if path.is_file() {
+        if path.is_file() && !self.imported.iter().any(|known| known == path) {
             self.imported.push(path.to_owned());
         }
         taken.values
@@ -113,6 +123,34 @@ impl Resolution {
             drop_untrusted(settings, &self.entries, (project, &trust), &mut self.warnings)
         };
         self.apply(settings);
+    }
+
+    /// Enables and disables plugins as a project's file says, if the user trusts the project: a plugin may be a guard.
+    fn choose_project_plugins(&mut self, project: &Path, path: &Path, choices: &PluginChoices) {
+        let is_trusted = self.trust == ProjectTrust::Yes;
+        let changes = |(name, is_enabled): &(&String, &bool)| {
+            self.plugin_choices.get(*name).copied().unwrap_or_default() != **is_enabled
+        };
+        let changed: Vec<(&String, &bool)> = choices.iter().filter(changes).collect();
+        match is_trusted {
+            true => self.plugin_choices.extend(choices.clone()),
+            false if changed.is_empty() => {}
+            false => self.warnings.push(format!(
+                "{}: enabledPlugins is ignored: {} is not trusted (`pal trust`)",
+                path.display(),
+                project.display()
+            )),
+        }
+    }
+
+    /// Loads the enabled plugins of Claude Code.
+    fn load_plugins(&mut self, folder: &Path, project: Option<&Path>) {
+        let (plugins, files) = load_plugins(folder, &self.plugin_choices, project);
+        self.plugins = plugins;
+        for (path, taken) in files {
+            let values = self.take(&path, taken);
+            self.apply(values);
+        }
     }
 
     /// Removes values of a setting that do not come from the administrator.
@@ -152,6 +190,7 @@ pub(crate) fn resolve(sources: &SettingsInput) -> Result<Resolution, SettingsErr
         let project = sources.project.as_deref();
         if let Some(path) = &claude.user {
             let taken = read_claude_settings(SettingsSource::User, path, project)?;
+            resolution.plugin_choices.extend(taken.plugins.clone());
             let values = resolution.take(path, taken);
             resolution.apply(values);
         }
@@ -168,6 +207,11 @@ pub(crate) fn resolve(sources: &SettingsInput) -> Result<Resolution, SettingsErr
             trusted.extend(claude_config.trusted_projects());
         }
         resolution.trust = trust_of(project, &trusted, must_be_listed, sources.home.as_deref());
+        if agents.opencode && is_read(SettingsSource::Project) {
+            let path = project.join("opencode.json");
+            let values = resolution.take(&path, read_opencode_project(&path));
+            resolution.apply_project(project, values);
+        }
         for (place, ours, theirs) in [
             (SettingsSource::Project, "settings.toml", "settings.json"),
             (SettingsSource::Local, "settings.local.toml", "settings.local.json"),
@@ -179,6 +223,7 @@ pub(crate) fn resolve(sources: &SettingsInput) -> Result<Resolution, SettingsErr
             // In the home directory the project's file is the user's.
             if agents.claude && claude.user.as_ref() != Some(&path) {
                 let taken = read_claude_settings(place, &path, Some(project))?;
+                resolution.choose_project_plugins(project, &path, &taken.plugins);
                 let values = resolution.take(&path, taken);
                 resolution.apply_project(project, values);
             }
@@ -189,6 +234,16 @@ pub(crate) fn resolve(sources: &SettingsInput) -> Result<Resolution, SettingsErr
             resolution.apply(claude_config.project_settings(project).values);
         }
     }
+    resolution.plugin_choices.append(&mut resolution.given_plugins);
+    let mut managed_files = Vec::new();
+    for path in claude.managed {
+        let taken = read_claude_settings(SettingsSource::Managed, &path, sources.project.as_deref())?;
+        resolution.plugin_choices.extend(taken.plugins.clone());
+        managed_files.push((path, taken));
+    }
+    if let Some(folder) = claude.user.as_deref().and_then(Path::parent) {
+        resolution.load_plugins(folder, sources.project.as_deref());
+    }
     if let Some(allowed) = &sources.allowed {
         resolution.apply(read_settings_file(SettingsSource::Allowed, allowed)?);
     }
@@ -196,8 +251,7 @@ pub(crate) fn resolve(sources: &SettingsInput) -> Result<Resolution, SettingsErr
     let variables = variable_values(sources, &mut resolution.warnings);
     resolution.apply(variables);
     resolution.apply(flag_values(sources)?);
-    for path in claude.managed {
-        let taken = read_claude_settings(SettingsSource::Managed, &path, sources.project.as_deref())?;
+    for (path, taken) in managed_files {
         let (hooks_only, rules_only) = (taken.is_only_source_of_hooks, taken.is_only_source_of_rules);
         let values = resolution.take(&path, taken);
         resolution.apply(values);
@@ -223,6 +277,7 @@ fn given_values(
         return parse_text(&text, &origin);
     }
     let taken = parse_claude_settings(&text, &origin, sources.project.as_deref())?;
+    resolution.given_plugins = taken.plugins.clone();
     // The user has just written it, so what is not used is said every time.
     resolution.warnings.extend(taken.notice(&origin.to_string()));
     resolution.warnings.extend(taken.warnings);

@@ -229,6 +229,7 @@ pub const SETTING_KEYS: &[SettingKey] = &[
     key("fold.urgent_percent", SettingKind::Percent, "95", TrustRequirement::Needed, "Percentage of the effective window at which folding no longer asks a model, and auto-compact takes over if that is not enough"),
 
     key("instructions", SettingKind::Bool, "true", TrustRequirement::Needed, "Read instruction files (CLAUDE.md, AGENTS.md, rules)").with_variables(&["PAL_INSTRUCTIONS"]),
+    key("instruction_files", SettingKind::Texts, "[]", TrustRequirement::Free, "More instruction files: paths and globs; relative ones start in the project").accumulating(),
     key("max_instruction_tokens", SettingKind::Integer { from: 0 }, "40000", TrustRequirement::Needed, "Size of all instruction files that brings a warning, in tokens").formerly("instruction_tokens_max", &[]),
     key("drop_large_instructions", SettingKind::Bool, "false", TrustRequirement::Needed, "Leave out the largest instruction files beyond `max_instruction_tokens`").formerly("instruction_tokens_drop", &[]),
     key("allow_includes", SettingKind::Paths, "[]", TrustRequirement::Needed, "Files and directories outside projects that instruction files may include"),

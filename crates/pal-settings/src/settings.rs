@@ -12,10 +12,11 @@ use smol_str::SmolStr;
 use crate::error::SettingsError;
 use crate::kill_switches::{KillSwitch, KillSwitches};
 use crate::mcp_settings::{McpSettings, ProjectSettings};
+use crate::other_agents::ClaudePlugin;
 use crate::resolve::{Resolution, SettingEntry, resolve};
 use crate::setting_values::{SettingValues, threshold};
 use crate::sources::{ResolvedSetting, SettingsInput, SettingsSource};
-use crate::stored_keys::StoredKeys;
+use crate::stored_keys::{StoredKey, StoredKeys};
 use crate::telemetry_settings::{LogSettings, TelemetrySettings};
 use crate::trust::ProjectTrust;
 
@@ -190,13 +191,15 @@ pub struct ProviderSecrets {
     /// The key for Claude.
     pub anthropic_api_key: Option<SecretString>,
     /// The key for Claude that `pal login` stored; a variable goes before it.
-    pub stored_anthropic_key: Option<SecretString>,
+    pub stored_anthropic_key: Option<StoredKey>,
     /// A command that prints the key for Claude.
     pub api_key_helper: Option<String>,
     /// A bearer token in its place.
     pub anthropic_auth_token: Option<SecretString>,
     /// The key for GPT.
     pub openai_api_key: Option<SecretString>,
+    /// The key for GPT that `pal login` stored; a variable goes before it.
+    pub stored_openai_key: Option<StoredKey>,
     /// AWS access key id.
     pub aws_access_key_id: Option<SecretString>,
     /// AWS secret access key.
@@ -233,6 +236,8 @@ pub struct ImportedSettings {
     pub files: Vec<PathBuf>,
     /// Notices about parts without effect here, one for each file.
     pub unused: Vec<String>,
+    /// Plugins of Claude Code that are loaded.
+    pub plugins: Vec<ClaudePlugin>,
 }
 
 /// The fence around shell commands.
@@ -392,7 +397,7 @@ pub struct MemorySettings {
 }
 
 /// Instruction files.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct InstructionSettings {
     /// Reads instruction files.
     pub is_on: bool,
@@ -402,6 +407,8 @@ pub struct InstructionSettings {
     pub drops_largest: bool,
     /// Files and folders outside of projects that may be included.
     pub allowed: Vec<PathBuf>,
+    /// Paths and globs of more instruction files, with their sources.
+    pub listed: Vec<ResolvedSetting<String>>,
 }
 
 /// Git queries at session start.
@@ -416,14 +423,15 @@ pub struct GitSettings {
 impl Settings {
     /// Reads all places.
     pub fn read(sources: SettingsInput) -> Result<Settings, SettingsError> {
-        let Resolution { mut entries, mut warnings, unused, imported, trust } = resolve(&sources)?;
+        let Resolution { mut entries, mut warnings, unused, imported, plugins, trust, .. } =
+            resolve(&sources)?;
         let stored = sources.home.as_deref().map(StoredKeys::read).transpose()?.unwrap_or_default();
         stored.show_in(&mut entries, sources.home.as_deref());
         let user_home = sources.user_home();
         let values = SettingValues { entries: &entries, home: user_home.as_deref() };
         let (window, thresholds) = windows(&values);
         let switches = KillSwitches::new(values.items("disabled"), sources.home.as_deref());
-        let mut imported = ImportedSettings { files: imported, unused };
+        let mut imported = ImportedSettings { files: imported, unused, plugins };
         let hooks = hooks(&values, &mut warnings, &mut imported);
         let secret = |name: &str| sources.variable(name).map(|text| SecretString::from(text.trim()));
         // The key of another server must not go to OpenAI, nor the other way round.
@@ -487,7 +495,8 @@ impl Settings {
                 stored_anthropic_key: stored.anthropic,
                 api_key_helper: values.text("api_key_helper"),
                 anthropic_auth_token: secret("ANTHROPIC_AUTH_TOKEN"),
-                openai_api_key: openai_key.or(stored.openai.filter(|_| openai_variable.is_none())),
+                openai_api_key: openai_key,
+                stored_openai_key: stored.openai.filter(|_| openai_variable.is_none()),
                 aws_access_key_id: secret("AWS_ACCESS_KEY_ID"),
                 aws_secret_access_key: secret("AWS_SECRET_ACCESS_KEY"),
                 aws_session_token: secret("AWS_SESSION_TOKEN"),
@@ -525,6 +534,7 @@ impl Settings {
                 tokens_max: values.count("max_instruction_tokens").unwrap_or(u64::MAX),
                 drops_largest: values.is_on("drop_large_instructions"),
                 allowed: values.paths("allow_includes"),
+                listed: values.items("instruction_files"),
             },
             git: GitSettings {
                 is_on: values.is_on("git"),

@@ -37,6 +37,8 @@ pub struct SimServerOptions {
     pub speed: ClockSpeed,
     /// Directory for a record of every exchange.
     pub record: Option<PathBuf>,
+    /// Says in every response that the server is a simulator; false to stand in for a provider, as in tests.
+    pub announces: bool,
     /// Called for every exchange and for recording errors.
     pub notice: Box<dyn Fn(ServerNotice<'_>) + Send + Sync>,
 }
@@ -54,6 +56,7 @@ pub async fn serve(
         clock: Arc::new(SimClock::new(options.speed)),
         record,
         numbers: AtomicU64::new(1),
+        announces: options.announces,
         notice: options.notice,
     });
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -146,6 +149,10 @@ fn respond(
     let is_stream = reply.is_stream();
     let status = StatusCode::from_u16(reply.status).map_err(io::Error::other)?;
     let mut response = Response::builder().status(status);
+    if service.announces {
+        // A client must be able to tell simulated money from real money.
+        response = response.header("x-palimpsest-simulator", "1");
+    }
     for (name, value) in &reply.headers {
         response = response.header(*name, value);
     }

@@ -32,6 +32,7 @@ pub(crate) struct SimService {
     pub(crate) record: Option<ExchangeRecorder>,
     /// Number of the next recorded request.
     pub(crate) numbers: AtomicU64,
+    pub(crate) announces: bool,
     pub(crate) notice: Box<dyn Fn(ServerNotice<'_>) + Send + Sync>,
 }
 

@@ -23,7 +23,7 @@ async fn start(speed: ClockSpeed, record: Option<PathBuf>, faults: &str) -> Runn
     let address = listener.local_addr().unwrap();
     let settings = SimSettings { faults: FaultPlan::parse(faults).unwrap(), ..SimSettings::plain() };
     let simulator = SimulatedProvider::new(settings, Box::new(ExtractiveModel));
-    let options = SimServerOptions { speed, record, notice: Box::new(|_| {}) };
+    let options = SimServerOptions { speed, record, announces: true, notice: Box::new(|_| {}) };
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(serve(listener, simulator, options, async {
         let _ = stopped.await;

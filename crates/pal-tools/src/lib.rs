@@ -38,7 +38,9 @@ pub use tool_handler::{ToolContext, ToolHandler};
 pub use tool_input::ToolInput;
 pub use tool_output::ToolOutput;
 pub use web::WebFetchTool;
-pub use workspace::{HiddenFiles, MediaSupport, RecordedFolder, RecordedWrite, VersionKeeper, Workspace};
+pub use workspace::{
+    HiddenFiles, MediaSupport, PluginDefinitions, RecordedFolder, RecordedWrite, VersionKeeper, Workspace,
+};
 pub use workspace_permissions::{hidden_files, judge_access, with_permission_context};
 pub use workspace_sandbox::{SandboxOptions, sandbox_limits, workspace_sandbox};
 

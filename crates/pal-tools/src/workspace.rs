@@ -34,8 +34,28 @@ pub struct Workspace {
     pub checkpoints: Option<Arc<dyn VersionKeeper>>,
     /// True if pages may be fetched from private addresses.
     pub allows_private_addresses: bool,
+    /// Installed plugins, whose skills and agents have their name before them.
+    pub plugins: Vec<PluginDefinitions>,
     state: Mutex<WorkspaceState>,
     writing: Mutex<()>,
+}
+
+/// Skills and agents of an installed plugin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PluginDefinitions {
+    /// Name of the plugin.
+    pub name: String,
+    /// Folders of skills.
+    pub skills: Vec<PathBuf>,
+    /// Folders and files of agent definitions.
+    pub agents: Vec<PathBuf>,
+}
+
+impl PluginDefinitions {
+    /// Name of a skill or an agent of the plugin.
+    pub(crate) fn full_name(&self, name: &str) -> String {
+        format!("{}:{name}", self.name)
+    }
 }
 
 /// Predicate for files that searches skip.
@@ -127,6 +147,7 @@ impl Workspace {
             recorded_folder: None,
             checkpoints: None,
             allows_private_addresses: false,
+            plugins: Vec::new(),
             state,
             writing: Mutex::new(()),
         }

@@ -388,7 +388,7 @@ impl Dialog for PermissionDialog {
 }
 
 /// The plan, if the question is about one.
-fn plan_of(asked: &PermissionQuestion) -> Option<String> {
+pub(crate) fn plan_of(asked: &PermissionQuestion) -> Option<String> {
     let input: Value = serde_json::from_str(&asked.input).ok()?;
     let plan = input.get("plan").and_then(Value::as_str).filter(|_| asked.tool == EXIT_PLAN)?;
     Some(plan.to_owned())

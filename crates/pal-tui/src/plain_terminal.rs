@@ -12,6 +12,7 @@ use crate::ansi;
 use crate::attachments::content;
 use crate::completion;
 use crate::consent_document::{PriorContent, consent_document, rule_lines};
+use crate::permission_dialog::plan_of;
 use crate::plain_questions::{instructions, parse_choice, question_lines};
 use crate::status_line::StatusLine;
 use crate::theme::Theme;
@@ -53,15 +54,14 @@ pub fn run_plain(start: TerminalOptions, channels: UiChannels) -> io::Result<Opt
     let (prompt, command) = (start.prompt, start.command);
     let mut plain = PlainSession {
         out: io::stdout(),
-        transcript: Transcript::new(width(), Theme::default()).without_key_hints(),
+        transcript: Transcript::new(width(), Theme::default()).with_typed_hints(),
         status: StatusLine::default(),
         directory: start.directory,
         commands: start.commands,
         actions: channels.actions,
         session: None,
         questions: Vec::new(),
-        answers: Vec::new(),
-        unprinted: Vec::new(),
+        progress: QuestionProgress::default(),
         choices: Vec::new(),
         pending_actions: 0,
         is_leaving: false,
@@ -142,6 +142,50 @@ fn parse_answer(line: &str) -> PlainAnswer {
     }
 }
 
+/// Line that ends a typed plan.
+const END_OF_PLAN: &str = ".";
+
+/// Instructions for answering a plan.
+const PLAN_ANSWERS: &str = "Type y to approve, a to approve all edits too, e to edit, or n and why not.";
+
+/// Progress of an open question.
+#[derive(Default)]
+struct QuestionProgress {
+    /// Answers so far, if it asks several things.
+    answers: Vec<QuestionAnswer>,
+    /// Lines that are not printed yet.
+    unprinted: Vec<Line<'static>>,
+    /// Lines of a new plan while it is typed.
+    typed_plan: Option<Vec<String>>,
+    /// New plan, if it was changed.
+    changed_plan: Option<String>,
+}
+
+/// Typed answer to a plan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum PlanAnswer {
+    Approve {
+        accepts_edits: bool,
+    },
+    Edit,
+    /// An empty line.
+    ReadOn,
+    /// Any other line; the text after its first word is the reason.
+    Reject(Option<String>),
+}
+
+fn parse_plan_answer(line: &str) -> PlanAnswer {
+    match line {
+        "e" | "edit" => PlanAnswer::Edit,
+        line => match parse_answer(line) {
+            PlainAnswer::Once => PlanAnswer::Approve { accepts_edits: false },
+            PlainAnswer::Always => PlanAnswer::Approve { accepts_edits: true },
+            PlainAnswer::ReadOn => PlanAnswer::ReadOn,
+            PlainAnswer::No(why) => PlanAnswer::Reject(why),
+        },
+    }
+}
+
 /// Instructions for answering a question.
 fn answers(has_rule: bool) -> String {
     let always = if has_rule { ", a for always in this project (the rule above)" } else { "" };
@@ -157,10 +201,8 @@ struct PlainSession {
     actions: mpsc::Sender<UserAction>,
     session: Option<ActiveSession>,
     questions: Vec<(PermissionQuestion, mpsc::Sender<Consent>)>,
-    /// Answers so far, if the first of them asks several things.
-    answers: Vec<QuestionAnswer>,
-    /// Lines of the first question that are not printed yet.
-    unprinted: Vec<Line<'static>>,
+    /// Progress of the first of them.
+    progress: QuestionProgress,
     choices: Vec<PickerChoice>,
     pending_actions: usize,
     is_leaving: bool,
@@ -192,6 +234,16 @@ impl PlainSession {
     }
 
     fn typed(&mut self, line: &str) {
+        if let Some(lines) = &mut self.progress.typed_plan {
+            match line.trim() {
+                END_OF_PLAN => return self.end_plan_edit(),
+                "/cancel" => {
+                    self.progress.typed_plan = None;
+                    return self.transcript.note(&format!("the plan stays as it is. {PLAN_ANSWERS}"));
+                }
+                _ => return lines.push(line.to_owned()),
+            }
+        }
         if !self.questions.is_empty() {
             return self.answered(line.trim());
         }
@@ -226,8 +278,11 @@ impl PlainSession {
         if let Some(asked) = self.questions.first().and_then(|(asked, _)| asked.user_questions()) {
             return self.answer_question(&asked, line);
         }
+        if self.questions.first().is_some_and(|(asked, _)| plan_of(asked).is_some()) {
+            return self.answer_plan(line);
+        }
         let has_rule = self.questions.first().is_some_and(|(asked, _)| !asked.rule.is_empty());
-        let consent = match (parse_answer(line), self.unprinted.len()) {
+        let consent = match (parse_answer(line), self.progress.unprinted.len()) {
             (PlainAnswer::ReadOn, 1..) => return self.print_page(),
             (PlainAnswer::Once | PlainAnswer::Always, left @ 1..) => {
                 return self.transcript.note(&format!(
@@ -243,9 +298,52 @@ impl PlainSession {
             (PlainAnswer::No(why), _) => Consent::No(why),
         };
         let (_, answer) = self.questions.remove(0);
-        self.unprinted.clear();
+        self.progress.unprinted.clear();
         // The asker may have been stopped.
         let _ = answer.send(consent);
+        self.ask_next();
+    }
+
+    /// Takes the answer to a plan: approve it, approve it with all edits, edit it, or reject it with a reason.
+    fn answer_plan(&mut self, line: &str) {
+        let left = self.progress.unprinted.len();
+        let changed = self.progress.changed_plan.clone();
+        let consent = match (parse_plan_answer(line), left) {
+            (PlanAnswer::ReadOn, 1..) => return self.print_page(),
+            (PlanAnswer::ReadOn, 0) => return self.transcript.note(PLAN_ANSWERS),
+            (PlanAnswer::Approve { .. }, 1..) => {
+                return self.transcript.note(&format!(
+                    "not approved yet: {left} more lines were not printed; press Enter to read on, or type n to reject"
+                ));
+            }
+            (PlanAnswer::Approve { accepts_edits }, 0) => Consent::Plan { changed, accepts_edits },
+            (PlanAnswer::Edit, _) => {
+                self.progress.typed_plan = Some(Vec::new());
+                return self.transcript.note(&format!(
+                    "Type the new plan, line by line. A line with a single `{END_OF_PLAN}` ends it; /cancel keeps the plan."
+                ));
+            }
+            (PlanAnswer::Reject(why), _) => Consent::No(why),
+        };
+        let (_, answer) = self.questions.remove(0);
+        self.progress = QuestionProgress::default();
+        // The asker may have been stopped.
+        let _ = answer.send(consent);
+        self.ask_next();
+    }
+
+    /// Takes the typed plan, which is printed and approved like the first one.
+    fn end_plan_edit(&mut self) {
+        let text = self.progress.typed_plan.take().unwrap_or_default().join("\n");
+        if text.trim().is_empty() {
+            return self
+                .transcript
+                .note(&format!("nothing was typed: the plan stays as it is. {PLAN_ANSWERS}"));
+        }
+        if let Some((asked, _)) = self.questions.first_mut() {
+            asked.input = serde_json::json!({ "plan": text }).to_string();
+        }
+        self.progress.changed_plan = Some(text);
         self.ask_next();
     }
 
@@ -254,15 +352,15 @@ impl PlainSession {
         if line == "/stop" {
             return self.stop();
         }
-        let Some(question) = asked.get(self.answers.len()) else { return };
+        let Some(question) = asked.get(self.progress.answers.len()) else { return };
         let Some(answers) = parse_choice(line, question) else {
             return self.transcript.note(instructions(question));
         };
-        self.answers.push(QuestionAnswer { question: question.question.clone(), answers });
-        if self.answers.len() == asked.len() {
+        self.progress.answers.push(QuestionAnswer { question: question.question.clone(), answers });
+        if self.progress.answers.len() == asked.len() {
             let (_, answer) = self.questions.remove(0);
             // The asker may have been stopped.
-            let _ = answer.send(Consent::Answers(std::mem::take(&mut self.answers)));
+            let _ = answer.send(Consent::Answers(std::mem::take(&mut self.progress.answers)));
         }
         self.ask_next();
     }
@@ -280,13 +378,17 @@ impl PlainSession {
 
     fn command(&mut self, typed: &str) {
         let (name, arguments) = typed.trim().split_once(char::is_whitespace).unwrap_or((typed.trim(), ""));
-        if name == "stop" {
-            return self.stop();
+        match name {
+            "stop" => return self.stop(),
+            "expand" => return self.transcript.unfold(),
+            _ => {}
         }
         let log = self.session.as_ref().map(|session| session.log.clone());
         match self.commands.run(name, arguments.trim(), log.as_deref()) {
             SlashOutcome::Print(text) => self.transcript.add(ansi::lines(&text)),
             SlashOutcome::Notes(lines) => lines.iter().for_each(|line| self.transcript.note(line)),
+            // Nothing is colored here, and lines are typed in the terminal's own way.
+            SlashOutcome::Restyle { text, .. } => self.transcript.add(ansi::lines(&text)),
             SlashOutcome::Leave => self.leave(),
             SlashOutcome::NeedsSession => {
                 self.send_action(UserAction::Command {
@@ -330,8 +432,7 @@ impl PlainSession {
     /// Refuses all open questions by dropping them.
     fn refuse_questions(&mut self) {
         self.questions.clear();
-        self.answers.clear();
-        self.unprinted.clear();
+        self.progress = QuestionProgress::default();
     }
 
     fn leave(&mut self) {
@@ -408,7 +509,7 @@ impl PlainSession {
     fn ask_next(&mut self) {
         let Some((asked, _)) = self.questions.first() else { return };
         if let Some(questions) = asked.user_questions() {
-            let at = self.answers.len();
+            let at = self.progress.answers.len();
             let lines =
                 questions.get(at).map(|next| question_lines(next, (at + 1, questions.len()), width()));
             return self.transcript.add(lines.unwrap_or_default());
@@ -418,18 +519,21 @@ impl PlainSession {
         if has_rule {
             lines.extend(rule_lines(asked, width(), Theme::default()));
         }
-        lines.push(Line::from(answers(has_rule)));
-        self.unprinted = lines;
+        lines.push(Line::from(match plan_of(asked) {
+            Some(_) => PLAN_ANSWERS.to_owned(),
+            None => answers(has_rule),
+        }));
+        self.progress.unprinted = lines;
         self.print_page();
     }
 
     fn print_page(&mut self) {
-        let count = page_rows().min(self.unprinted.len());
-        let rest = self.unprinted.split_off(count);
-        let page = std::mem::replace(&mut self.unprinted, rest);
+        let count = page_rows().min(self.progress.unprinted.len());
+        let rest = self.progress.unprinted.split_off(count);
+        let page = std::mem::replace(&mut self.progress.unprinted, rest);
         self.transcript.add(page);
-        if !self.unprinted.is_empty() {
-            let left = self.unprinted.len();
+        if !self.progress.unprinted.is_empty() {
+            let left = self.progress.unprinted.len();
             self.transcript.note(&format!("{left} more lines: press Enter to read on, or type n to refuse"));
         }
     }

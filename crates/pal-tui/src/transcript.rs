@@ -25,6 +25,9 @@ use todo_list::TodoList;
 /// Hint behind the number of hidden lines.
 const MORE_HINT: &str = " · Ctrl-O shows all";
 
+/// The same hint for a terminal that reads lines.
+const TYPED_MORE_HINT: &str = "; /expand prints all";
+
 /// Tool that sets the task list.
 const TODO: &str = "Todo";
 
@@ -90,10 +93,15 @@ impl Transcript {
         }
     }
 
-    /// Leaves out hints about keys, for a terminal that reads lines.
-    pub(crate) fn without_key_hints(mut self) -> Transcript {
-        self.calls.more_hint = "";
+    /// Hints at typed commands instead of keys, for a terminal that reads lines.
+    pub(crate) fn with_typed_hints(mut self) -> Transcript {
+        self.calls.more_hint = TYPED_MORE_HINT;
         self
+    }
+
+    /// Sets the theme of future lines.
+    pub(crate) fn set_theme(&mut self, theme: Theme) {
+        self.theme = theme;
     }
 
     /// Sets the width of future lines, in columns.

@@ -142,6 +142,15 @@ pub enum SlashOutcome {
     Print(String),
     /// Short lines in the notice style.
     Notes(Vec<String>),
+    /// Change the look or the keys of the terminal from now on.
+    Restyle {
+        /// New theme.
+        theme: Option<Theme>,
+        /// Edit the prompt with vi keys.
+        has_vi_keys: Option<bool>,
+        /// Text to print.
+        text: String,
+    },
     /// Exit the program.
     Leave,
     /// The command needs the session and runs when that is idle.

@@ -164,9 +164,16 @@ impl TurnHooks for AgentRuntime<'_> {
 
     fn apply_switches(&mut self, config: &mut SessionConfig) {
         self.switches.apply(config);
+        if let Some(fallback) = &self.model.fallback {
+            config.max_tokens = fallback.output_limit(config.max_tokens);
+        }
         for notice in self.switches.take_notices() {
             self.events.notice(notice);
         }
+    }
+
+    fn fall_back(&mut self, session: &mut Session, config: &mut SessionConfig) -> bool {
+        self.fall_back_to_model(session, config)
     }
 
     fn check_stop(&mut self, _session: &mut Session, last: &str, is_repeated: bool) -> Result<(), String> {

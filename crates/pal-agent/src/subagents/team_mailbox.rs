@@ -367,7 +367,9 @@ fn words(message: &Envelope) -> String {
             let verdict = if *accepted { "may be carried out" } else { "is not to be carried out" };
             format!("{head}\nThe plan {verdict}.\n{}", quote_headers(feedback.as_deref().unwrap_or_default()))
         }
-        MessageKind::Text | MessageKind::Unknown(_) => format!("{head}\n{text}"),
+        MessageKind::Text | MessageKind::RestartServer | MessageKind::Unknown(_) => {
+            format!("{head}\n{text}")
+        }
     }
 }
 

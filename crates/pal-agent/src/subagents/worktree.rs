@@ -1,7 +1,8 @@
 //! Git worktree of a subagent, on its own branch.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use pal_project::run_git as git;
 
 /// A worktree and its branch.
 pub(crate) struct Worktree {
@@ -46,14 +47,4 @@ impl Worktree {
         }
         format!("\n[Its changes are in the worktree {path}, on the branch {}.]", self.branch)
     }
-}
-
-/// Runs git without hooks and other programs that the repository configures.
-fn git(directory: &Path, arguments: &[&str]) -> Result<String, String> {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(directory).args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
-    command.args(arguments).env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
-    let output = command.output().map_err(|error| format!("git: {error}"))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }

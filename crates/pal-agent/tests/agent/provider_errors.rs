@@ -225,3 +225,57 @@ fn a_failed_prompt_can_be_continued() {
     assert_eq!(agent.prompt("Go on.").end, PromptEnd::Done);
     assert_eq!(world.text("ran.txt"), "ran\n");
 }
+
+#[test]
+fn an_overloaded_model_hands_the_prompt_to_its_fallback() {
+    for (faults, failed_over) in
+        [("529=none@2-4", true), ("503=none@2-4", true), ("500=none@2-4", true), ("401@2", false)]
+    {
+        let mut setup = ProviderSetup::script(SCRIPT);
+        setup.faults = faults.to_owned();
+        let world = AgentWorld::new(setup);
+        let mut agent = world.start_with(BYPASS, |options| {
+            options.model.fallback = (options.model.lookup)(Some("claude-haiku-4-5"));
+        });
+        let ended = agent.prompt("Do both steps.");
+        let models = |agent: &TestAgent| -> Vec<String> {
+            let requests = agent.log_of_kind("request");
+            let models =
+                requests.iter().map(|request| request["model"].as_str().unwrap_or_default().to_owned());
+            let mut models: Vec<String> = models.collect();
+            models.dedup();
+            models
+        };
+        if !failed_over {
+            assert!(matches!(ended.end, PromptEnd::Failed(_)), "{faults}: {ended:?}");
+            assert!(!agent.notices().contains("--fallback-model"), "{faults}");
+            continue;
+        }
+        assert_eq!(ended.end, PromptEnd::Done, "{faults}: {ended:?}");
+        assert_eq!(world.text("ran.txt"), "one\ntwo\n", "{faults}");
+        assert!(
+            agent.notices().contains("claude-opus-5-5 is overloaded; claude-haiku-4-5 answers"),
+            "{}",
+            agent.notices()
+        );
+        assert_eq!(models(&agent), ["claude-opus-5-5", "claude-haiku-4-5"], "{faults}");
+        let switches = agent.log_of_kind("model");
+        let switches: Vec<&str> = switches.iter().filter_map(|switch| switch["model"].as_str()).collect();
+        assert_eq!(switches, ["claude-haiku-4-5", "claude-opus-5-5"], "{faults}");
+        // The fallback is for one prompt.
+        assert_eq!(agent.prompt("And now?").end, PromptEnd::Done, "{faults}");
+        assert_eq!(models(&agent).last().map(String::as_str), Some("claude-opus-5-5"), "{faults}");
+    }
+}
+
+#[test]
+fn a_fallback_that_is_overloaded_as_well_fails_the_prompt() {
+    let mut setup = caller(vec![bash("true")]);
+    setup.faults = String::from("529=none@1-9");
+    let world = AgentWorld::new(setup);
+    let mut agent = world.start_with(BYPASS, |options| {
+        options.model.fallback = (options.model.lookup)(Some("claude-haiku-4-5"));
+    });
+    assert!(matches!(agent.prompt("work").end, PromptEnd::Failed(_)));
+    assert_eq!(agent.notices().matches("--fallback-model").count(), 1, "{}", agent.notices());
+}

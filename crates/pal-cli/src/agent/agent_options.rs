@@ -5,9 +5,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use pal_agent::{
-    AgentOptions, BackgroundOptions, MemoryOptions, ModelOptions, PermissionOptions, PromptOptions,
-    SessionOrigin, SubagentOptions, TeammateCommand, ToolOptions, cache_settings, learned_limits,
-    run_settings,
+    AgentOptions, BackgroundOptions, MemoryOptions, ModelLookup, ModelOptions, ModelProfile,
+    PermissionOptions, PromptOptions, SessionOrigin, SubagentOptions, TeammateCommand, ToolOptions,
+    cache_settings, learned_limits, run_settings,
 };
 use pal_background::{Clock, DreamGateSettings, ExtractionOptions};
 use pal_context::NotesCadence;
@@ -35,7 +35,8 @@ use crate::progress::ReadingLog;
 use crate::provider::{chosen_provider, endpoint, provider_policy, runtime, simulator, usual_dialect};
 use crate::resume_directory::{continued_log, find_mismatch};
 use crate::session_start::{
-    SessionStartInputs, memory_location, project_search, prompt_overrides, today, with_embeddings,
+    SessionStartInputs, memory_location, plugin_definitions, project_search, prompt_overrides, today,
+    with_embeddings,
 };
 use crate::settings::{Settings, full_model_name};
 
@@ -133,6 +134,7 @@ fn model_options(
     let provider = chosen_provider(args.model.provider, card, settings);
     let connection = connection(provider, settings, card)?;
     let limits = learned_limits(home, settings, card, connection.endpoint().address());
+    let lookup = model_profiles(settings, card, provider);
     Ok(ModelOptions {
         lens,
         limits,
@@ -140,10 +142,32 @@ fn model_options(
         cache: cache_settings(settings, card),
         connection: Arc::new(connection),
         run: run_settings(settings, card),
-        lookup: model_profiles(settings, card, provider),
         alerts: settings.alerts,
+        fallback: fallback_model(args, settings, card, &lookup)?,
+        lookup,
         reports_progress: args.output.include_partial_messages,
     })
+}
+
+/// The model of `--fallback-model`, which must have the provider of the session's model.
+fn fallback_model(
+    args: &AgentArgs,
+    settings: &Settings,
+    card: &ModelCard,
+    lookup: &ModelLookup,
+) -> Result<Option<ModelProfile>, Failure> {
+    let Some(name) = &args.compatibility.fallback_model else { return Ok(None) };
+    let wrong = |what: String| Failure::usage_error(what, "`pal models` lists models with their providers");
+    let full = full_model_name(name, settings);
+    if full == card.model {
+        return Err(wrong(format!(
+            "--fallback-model {name} is the model of the session; choose another one"
+        )));
+    }
+    match lookup(Some(&full)) {
+        Some(profile) => Ok(Some(profile)),
+        None => Err(wrong(format!("--fallback-model {name} has another provider than {}", card.model))),
+    }
 }
 
 fn prompt_options(args: &ModelArgs, settings: &Settings) -> PromptOptions {
@@ -178,6 +202,7 @@ fn tool_options(args: &AgentArgs, settings: &Settings) -> Result<ToolOptions, Fa
         checkpoints: None,
         allows_private_addresses: settings.web_private_addresses,
         output_schema: None,
+        plugins: if args.project.bare { Vec::new() } else { plugin_definitions(settings) },
     })
 }
 

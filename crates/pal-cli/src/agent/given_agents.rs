@@ -35,6 +35,28 @@ pub(super) fn parse_agents(text: &str) -> Result<Vec<AgentDefinition>, Failure> 
     agents.into_iter().map(|(name, fields)| definition(name, &fields)).collect()
 }
 
+/// Parses the definitions of a driving program's `initialize` request. Fields that are unknown here are left out: a newer
+/// program may send more.
+pub(crate) fn agents_of_program(agents: &Value) -> Result<Vec<AgentDefinition>, String> {
+    let table = match agents {
+        Value::Null => return Ok(Vec::new()),
+        Value::Object(table) => table,
+        _ => return Err(String::from("`agents` is not an object")),
+    };
+    let known = |fields: &Value| match fields {
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(name, _)| FIELDS.contains(&name.as_str()));
+            Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect())
+        }
+        other => other.clone(),
+    };
+    let parse = |(name, fields): (&String, &Value)| {
+        let agent = definition(name.clone(), &known(fields)).map_err(|failure| failure.message())?;
+        Ok(AgentDefinition { path: PathBuf::from("the driving program"), ..agent })
+    };
+    table.iter().map(parse).collect()
+}
+
 fn definition(name: String, fields: &Value) -> Result<AgentDefinition, Failure> {
     let Some(table) = fields.as_object() else { return Err(wrong(format!("`{name}` is not an object"))) };
     if let Some(field) = table.keys().find(|field| !FIELDS.contains(&field.as_str())) {

@@ -277,12 +277,7 @@ impl AgentArgs {
         let (output, session) = (&self.output, &self.session);
         let is_stream = output.output_format == OutputFormat::StreamJson;
         let reads_stream = output.input_format == InputFormat::StreamJson;
-        if self.compatibility.fallback_model.is_some() {
-            Some((
-                "--fallback-model is not supported: a request that fails is retried, then the session waits for you",
-                "continue it with another model: `pal -p --continue --model sonnet 'Go on.'`",
-            ))
-        } else if output.include_partial_messages && !is_stream {
+        if output.include_partial_messages && !is_stream {
             Some((
                 "--include-partial-messages works only with --output-format stream-json",
                 "add --output-format stream-json",

@@ -22,8 +22,8 @@ pub(crate) struct CompatibilityArgs {
     /// Append the text of a file to the system prompt
     #[arg(long, value_name = "FILE", conflicts_with = "append_system_prompt", help_heading = "Model")]
     pub(crate) append_system_prompt_file: Option<PathBuf>,
-    /// Refused with a hint: sessions are not moved to another model by themselves.
-    #[arg(long, value_name = "MODEL", hide = true)]
+    /// Model that answers the rest of a prompt if the model is overloaded
+    #[arg(long, value_name = "MODEL", help_heading = "Model")]
     pub(crate) fallback_model: Option<String>,
     /// Define subagents as JSON: {"reviewer": {"description": "…", "prompt": "…"}}
     #[arg(long, value_name = "JSON", help_heading = "Project")]

@@ -4,14 +4,20 @@ use clap::{Args, ValueEnum};
 
 /// Store an API key, so that it need not be in the environment
 ///
-/// Asks for the key without showing it, or reads it from standard input. The key is stored in keys.json in the home of pal,
-/// which only you can read. An environment variable goes before it. The key is sent to its provider only.
+/// Asks for the key without showing it, or reads it from standard input. The key is stored in the keyring of the system
+/// (through `secret-tool` on Linux and `security` on macOS), else in keys.json in the home of pal, which only you can read.
+/// An environment variable goes before it. The key is sent to its provider only.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  pal login\n  pal login openai\n  pass show anthropic | pal login")]
+#[command(
+    after_help = "Examples:\n  pal login\n  pal login openai\n  pal login --file\n  pass show anthropic | pal login"
+)]
 pub(crate) struct LoginArgs {
     /// Provider of the key
     #[arg(value_enum, value_name = "PROVIDER", default_value = "anthropic")]
     pub(crate) provider: KeyProviderArg,
+    /// Store the key in keys.json even if the system has a keyring
+    #[arg(long)]
+    pub(crate) file: bool,
 }
 
 /// Remove a stored API key

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::{ColorArg, ConfigScopeArg};
 
-/// Serve memory and recall to other agents over the Model Context Protocol; or add, list and remove MCP servers
+/// Serve memory and recall to other agents over the Model Context Protocol; or add, list, remove and restart MCP servers
 ///
 /// Without a subcommand, serves on standard input and output: any MCP client can search, read and write the memories of a project
 /// and search its sessions. Clients start the server themselves; docs/mcp.md shows how to configure them. Every memory written
@@ -14,7 +14,7 @@ use super::{ColorArg, ConfigScopeArg};
 #[derive(Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  claude mcp add palimpsest -- pal mcp\n  codex mcp add palimpsest -- pal mcp --project ~/src/thing\n  pal mcp --read-only                         no writing tools\n  pal mcp add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes\n  pal mcp list\n\nIn a session, /mcp shows the state of each server and /mcp restart NAME restarts one."
+    after_help = "Examples:\n  claude mcp add palimpsest -- pal mcp\n  codex mcp add palimpsest -- pal mcp --project ~/src/thing\n  pal mcp --read-only                         no writing tools\n  pal mcp add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes\n  pal mcp list\n\nIn a session, /mcp shows the state of each server and /mcp restart NAME restarts one; `pal mcp restart NAME` does so in all running sessions."
 )]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
@@ -32,6 +32,7 @@ pub(crate) enum McpCommand {
     Add(McpAddArgs),
     List(McpListArgs),
     Remove(McpRemoveArgs),
+    Restart(McpRestartArgs),
 }
 
 /// Add an MCP server to your settings
@@ -84,4 +85,15 @@ pub(crate) struct McpRemoveArgs {
     /// Settings file to change
     #[arg(short, long, value_enum, default_value = "user")]
     pub(crate) scope: ConfigScopeArg,
+}
+
+/// Restart an MCP server in every running session that has it
+///
+/// Reaches the sessions that `pal agents` lists, in the terminal, in editors and of `pal -p`.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  pal mcp restart files\n  pal agents          the running sessions")]
+pub(crate) struct McpRestartArgs {
+    /// Name of the server
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
 }

@@ -28,14 +28,7 @@ pub(crate) fn change_config(
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
     match &arguments.command {
-        Some(ConfigCommand::Set { key, value, scope }) => {
-            let path = settings_path(*scope)?;
-            let mut edit = SettingsEdit::open(&path)?;
-            let value = edit.set(key, value)?;
-            edit.save()?;
-            writeln!(out, "{key} = {value}  ({})", path.display())?;
-            tell_winner(key, &path, out)?;
-        }
+        Some(ConfigCommand::Set { key, value, scope }) => set_setting(key, value, *scope, out)?,
         Some(ConfigCommand::Unset { key, scope }) => {
             let path = settings_path(*scope)?;
             let mut edit = SettingsEdit::open(&path)?;
@@ -52,6 +45,21 @@ pub(crate) fn change_config(
         None => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Sets a setting in a settings file, and says which one.
+pub(crate) fn set_setting(
+    key: &str,
+    value: &str,
+    scope: ConfigScopeArg,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let path = settings_path(scope)?;
+    let mut edit = SettingsEdit::open(&path)?;
+    let value = edit.set(key, value)?;
+    edit.save()?;
+    writeln!(out, "{key} = {value}  ({})", path.display())?;
+    tell_winner(key, &path, out)
 }
 
 /// Path of a settings file.

@@ -3,13 +3,15 @@
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::process::ExitCode;
 
-use pal_settings::store_key;
+use pal_settings::{StoredKey, find_stored_key, store_key};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::arguments::{KeyProviderArg, LoginArgs, LogoutArgs};
 use crate::failure::Failure;
+use crate::notices::print_notice;
 use crate::settings::{Settings, variable};
+use crate::system_keyring::SystemKeyring;
 
 /// Maximum bytes of a key.
 const KEY_BYTES_MAX: u64 = 4096;
@@ -23,9 +25,23 @@ pub(crate) fn login(
     let provider = arguments.provider;
     let key = SecretString::from(read_key(provider)?.trim());
     check_key(key.expose_secret(), provider)?;
-    let path =
-        store_key(&home, provider.name(), Some(&key)).map_err(|error| Failure::of_file(&home, &error))?;
-    writeln!(out, "Stored the key for {} in {}; only you can read it.", provider.name(), path.display())?;
+    let name = provider.name();
+    let failed = |error: std::io::Error| Failure::of_file(&home, &error);
+    let kept = match arguments.file {
+        true => None,
+        false => SystemKeyring::find().ok().map(|keyring| (keyring.store(name, &key), keyring)),
+    };
+    if let Some((Ok(()), keyring)) = &kept {
+        // A key that an earlier login left in the file must not stay there.
+        store_key(&home, name, Some(&StoredKey::Keyring)).map_err(failed)?;
+        writeln!(out, "Stored the key for {name} in the system keyring, with {}.", keyring.program())?;
+    } else {
+        if let Some((Err(why), _)) = &kept {
+            print_notice(format_args!("the system keyring did not take the key: {why}"));
+        }
+        let path = store_key(&home, name, Some(&StoredKey::File(key))).map_err(failed)?;
+        writeln!(out, "Stored the key for {name} in {}; only you can read it.", path.display())?;
+    }
     if variable(provider.variable()).is_some_and(|value| !value.trim().is_empty()) {
         writeln!(out, "{} is set and goes before it.", provider.variable())?;
     }
@@ -37,10 +53,21 @@ pub(crate) fn logout(
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    let home = home_of(settings)?;
-    let path =
-        store_key(&home, arguments.provider.name(), None).map_err(|error| Failure::of_file(&home, &error))?;
-    writeln!(out, "No key for {} is stored in {} any more.", arguments.provider.name(), path.display())?;
+    let (home, name) = (home_of(settings)?, arguments.provider.name());
+    let failed = |error: std::io::Error| Failure::of_file(&home, &error);
+    if let Some(StoredKey::Keyring) = find_stored_key(&home, name).map_err(failed)? {
+        SystemKeyring::find().and_then(|keyring| keyring.remove(name)).map_err(|why| {
+            Failure::with_hint(
+                format!("the key for {name} cannot be removed from the system keyring: {why}"),
+                "unlock the keyring and try again",
+            )
+        })?;
+        store_key(&home, name, None).map_err(failed)?;
+        writeln!(out, "No key for {name} is stored in the system keyring any more.")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let path = store_key(&home, name, None).map_err(failed)?;
+    writeln!(out, "No key for {name} is stored in {} any more.", path.display())?;
     Ok(ExitCode::SUCCESS)
 }
 

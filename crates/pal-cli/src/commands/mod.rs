@@ -41,7 +41,7 @@ pub(crate) use breaks::breaks;
 pub(crate) use check::check;
 pub(crate) use compact::{compact, preview, run_editor};
 pub(crate) use config::config;
-pub(crate) use config_change::change_config;
+pub(crate) use config_change::{change_config, set_setting};
 pub(crate) use context::context;
 pub(crate) use cost::cost;
 pub(crate) use demo::demo;

@@ -95,6 +95,7 @@ async fn run(arguments: &SimArgs, simulator: SimulatedProvider) -> Result<(), Fa
     print_address(arguments, &format!("http://{address}"))?;
     let is_json = arguments.json;
     let options = SimServerOptions {
+        announces: true,
         speed: match arguments.speed {
             SpeedArg::Real => ClockSpeed::Real,
             SpeedArg::Virtual => ClockSpeed::Virtual,

@@ -9,6 +9,7 @@ use pal_model::SharedText;
 use serde_json::{Value, json};
 
 use super::control_channel::ControlChannel;
+use crate::agent::agents_of_program;
 use crate::arguments::AgentArgs;
 use crate::failure::Failure;
 use crate::slash::SlashCommands;
@@ -45,7 +46,7 @@ impl HostSetup {
         args
     }
 
-    /// Adds the hooks, the servers and the output schema of the request. Returns notices.
+    /// Adds the hooks, the servers, the agents and the output schema of the request. Returns notices.
     pub(super) fn apply(
         &self,
         options: &mut AgentOptions,
@@ -66,6 +67,8 @@ impl HostSetup {
                 source: String::from("the driving program"),
             });
         }
+        let agents = agents_of_program(self.request.get("agents").unwrap_or(&Value::Null));
+        options.subagent.definitions.extend(agents.map_err(|why| invalid(&why))?);
         if let Some(schema) = self.request.get("jsonSchema").filter(|schema| !schema.is_null()) {
             options.tools.output_schema = Some(output_schema(&schema.to_string(), "jsonSchema")?);
         }

@@ -304,7 +304,7 @@ impl<'r, 's: 'r> PrintRun<'r, 's> {
         let printed = match commands.run(name, arguments, Some(&log)) {
             SlashOutcome::Unknown | SlashOutcome::Pick { .. } | SlashOutcome::Leave => return Some(content),
             SlashOutcome::Prompt(prompt) => return Some(Content::from_text(&prompt)),
-            SlashOutcome::Print(text) => Ok(text),
+            SlashOutcome::Print(text) | SlashOutcome::Restyle { text, .. } => Ok(text),
             SlashOutcome::Notes(lines) => Ok(lines.join("\n")),
             SlashOutcome::Failed(why) => Err(why),
             SlashOutcome::NeedsSession => {
@@ -344,17 +344,6 @@ impl<'a> SlashSession<'a> for PrintSession<'_, 'a> {
     fn log(&self) -> Option<PathBuf> {
         Some(pal_store::log_path(self.agent.session().directory()))
     }
-
-    fn reopen(
-        &mut self,
-        _log: Option<PathBuf>,
-        _is_fork: bool,
-        _model: Option<String>,
-    ) -> Result<(), Failure> {
-        Err(Failure::new("this command needs the terminal; run `pal` to use it"))
-    }
-
-    fn fill_prompt(&mut self, _text: String) {}
 
     fn notice(&mut self, text: &str) {
         print_notice(sanitize(text));

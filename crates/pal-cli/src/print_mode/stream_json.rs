@@ -13,6 +13,7 @@ use pal_model::{
     UsageTotals, escape_into,
 };
 use pal_permissions::PermissionMode;
+use pal_settings::ClaudePlugin;
 use serde_json::{Value, json};
 use smol_str::SmolStr;
 
@@ -42,6 +43,8 @@ pub(crate) struct StreamJson<'a> {
     options: StreamJsonOptions,
     /// Slash commands of the session.
     commands: Vec<String>,
+    /// Installed plugins: name, directory and marketplace.
+    plugins: Vec<Value>,
     /// Print prompts as the log records them; a driving program knows what it sent.
     prints_prompts: bool,
     /// Attempt whose delay has been printed: each is printed once.
@@ -56,6 +59,7 @@ impl<'a> StreamJson<'a> {
             lines,
             options,
             commands: Vec::new(),
+            plugins: Vec::new(),
             prints_prompts: true,
             awaited: None,
             tools: HashMap::new(),
@@ -63,12 +67,19 @@ impl<'a> StreamJson<'a> {
         }
     }
 
+    /// Names the installed plugins in `init`.
+    pub(crate) fn with_plugins(mut self, plugins: &[ClaudePlugin]) -> StreamJson<'a> {
+        let row = |plugin: &ClaudePlugin| json!({"name": plugin.name, "path": plugin.root, "source": plugin.source});
+        self.plugins = plugins.iter().map(row).collect();
+        self
+    }
+
     fn init(&mut self, began: &SessionInfo) -> Result<(), Failure> {
         self.lines.set_session(began);
         self.lines.write(json!({
             "type": "system", "subtype": "init", "cwd": began.cwd, "model": began.model, "tools": began.tools,
             "mcp_servers": began.mcp_servers, "slash_commands": self.commands, "agents": began.agents,
-            "skills": began.skills, "plugins": [], "output_style": began.output_style.as_deref().unwrap_or("default"),
+            "skills": began.skills, "plugins": self.plugins, "output_style": began.output_style.as_deref().unwrap_or("default"),
             "permissionMode": mode_name(&began.permission_mode), "apiKeySource": "none",
             "is_resumed": began.is_resumed, "transcript_path": began.transcript_path, "version": began.version,
             "claude_code_version": PROTOCOL_VERSION,

@@ -4,7 +4,7 @@ use super::SlashRun::{Now, NowOrSession, Session};
 use super::SlashScope::{Everywhere, Terminal};
 use super::{SlashCommand, session_commands, view_commands};
 
-pub(super) static COMMANDS: [SlashCommand; 24] = [
+pub(super) static COMMANDS: [SlashCommand; 26] = [
     SlashCommand {
         name: "help",
         aliases: &[],
@@ -180,6 +180,22 @@ pub(super) static COMMANDS: [SlashCommand; 24] = [
         help: "show settings and where they come from",
         scope: Everywhere,
         run: Now(view_commands::config),
+    },
+    SlashCommand {
+        name: "theme",
+        aliases: &[],
+        arguments: "[THEME]",
+        help: "choose the colors of the terminal, and keep the choice",
+        scope: Terminal,
+        run: Now(view_commands::theme),
+    },
+    SlashCommand {
+        name: "vim",
+        aliases: &[],
+        arguments: "[on|off]",
+        help: "switch vi keys in the prompt on or off, and keep the choice",
+        scope: Terminal,
+        run: Now(view_commands::vim),
     },
     SlashCommand {
         name: "export",

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use pal_agent::Agent;
 use pal_model::escape_tags;
+use pal_settings::ClaudePlugin;
 use pal_tools::{MediaSupport, SkillInfo, Workspace};
 use pal_tui::CommandInfo;
 use serde_json::json;
 
 use crate::arguments::split_rules;
+use crate::session_start::plugin_definitions;
 use crate::settings::Settings;
 
 /// Files above this size are ignored.
@@ -52,8 +54,28 @@ pub(super) fn find_commands(settings: &Settings, directory: &Path) -> Vec<UserCo
             }
         }
     }
+    for plugin in &settings.imported.plugins {
+        own.extend(plugin_commands(plugin));
+    }
     own.sort_by(|one, other| one.name.cmp(&other.name));
+    own.dedup_by(|second, first| second.name == first.name);
     own
+}
+
+/// Commands of a plugin: `PLUGIN:NAME`.
+fn plugin_commands(plugin: &ClaudePlugin) -> Vec<UserCommand> {
+    let mut found = Vec::new();
+    for place in &plugin.commands {
+        let (folder, files) = match place.is_file() {
+            true => (place.parent().unwrap_or(place), vec![place.clone()]),
+            false => (place.as_path(), files(place, DEPTH_MAX)),
+        };
+        for command in files.iter().filter_map(|file| read(folder, file)) {
+            let (name, text) = (format!("{}:{}", plugin.name, command.name), plugin.fill_in(&command.text));
+            found.push(UserCommand { name, text, ..command });
+        }
+    }
+    found
 }
 
 /// Markdown files in a directory and below. Links are not followed, since those of a repository may point anywhere.
@@ -133,7 +155,10 @@ pub(super) fn skill_prompt(
 fn skill_workspace(settings: &Settings, directory: &Path) -> Workspace {
     let abilities = MediaSupport { images: false, documents: false };
     let roots = vec![directory.to_owned()];
-    Workspace::new(roots, PathBuf::new(), settings.user_home.clone(), abilities, BTreeMap::new())
+    let mut workspace =
+        Workspace::new(roots, PathBuf::new(), settings.user_home.clone(), abilities, BTreeMap::new());
+    workspace.plugins = plugin_definitions(settings);
+    workspace
 }
 
 impl UserCommand {

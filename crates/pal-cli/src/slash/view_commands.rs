@@ -8,19 +8,21 @@ use pal_model::text::count_noun;
 use pal_model::{EntryBody, MessageOrigin, Timestamp};
 use pal_report::{clip_line, sanitize, sanitize_lines};
 use pal_tools::FileCheckpoints;
-use pal_tui::{CommandInfo, KEY_HELP, PickerChoice, SlashOutcome};
+use pal_tui::{CommandInfo, KEY_HELP, PickerChoice, SlashOutcome, Theme};
 
 use super::arguments::SlashArguments;
 use super::{FrontEnd, SlashContext, pages, session_choices, with_notices};
 use crate::arguments::{
-    AgentsArgs, BreaksArgs, ConfigArgs, ContextArgs, CostArgs, ExportArgs, ExportFormat, OverviewArgs,
-    RequestPartArg, ViewArgs,
+    AgentsArgs, BreaksArgs, ConfigArgs, ConfigScopeArg, ContextArgs, CostArgs, ExportArgs, ExportFormat,
+    OverviewArgs, RequestPartArg, ViewArgs,
 };
 use crate::commands;
+use crate::commands::set_setting;
 use crate::failure::Failure;
 use crate::loaded_session::LoadedSession;
 use crate::notices::Notices;
 use crate::session_start::known_output_styles;
+use crate::settings::{TypedSettings, from_environment};
 
 /// Maximum number of files that the list of `/rewind` names.
 const NAMED_FILES_MAX: usize = 4;
@@ -342,6 +344,48 @@ pub(super) fn output_style(context: &SlashContext<'_>, arguments: &str) -> Slash
     let mut names = known_output_styles(&directory, context.settings);
     names.insert(0, String::from("default"));
     pick("Output style", Ok(names.into_iter().map(choice).collect()))
+}
+
+pub(super) fn theme(_context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    let Some(theme) = Theme::named(arguments) else {
+        let choice = |name: &str| PickerChoice {
+            label: name.to_owned(),
+            detail: String::new(),
+            command: (String::from("theme"), name.to_owned()),
+        };
+        return match arguments {
+            "" => pick("Theme", Ok(Theme::names().map(choice).collect())),
+            _ => {
+                let names: Vec<&str> = Theme::names().collect();
+                SlashOutcome::Failed(format!("there is no theme of this name; themes: {}", names.join(", ")))
+            }
+        };
+    };
+    restyle("theme", arguments, (Some(theme), None))
+}
+
+pub(super) fn vim(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    let is_on = match arguments {
+        "on" => true,
+        "off" => false,
+        "" => match from_environment(TypedSettings::default()) {
+            Ok(settings) => !settings.terminal.has_vi_keys,
+            Err(failure) => return SlashOutcome::Failed(failure.message()),
+        },
+        _ => return context.usage("it is on or off"),
+    };
+    restyle("editor_mode", if is_on { "vim" } else { "normal" }, (None, Some(is_on)))
+}
+
+/// Stores a setting of the terminal for the user, as `pal config set` does, and applies it.
+fn restyle(key: &str, value: &str, (theme, has_vi_keys): (Option<Theme>, Option<bool>)) -> SlashOutcome {
+    let mut out = Vec::new();
+    match set_setting(key, value, ConfigScopeArg::User, &mut out) {
+        Ok(()) => {
+            SlashOutcome::Restyle { theme, has_vi_keys, text: String::from_utf8_lossy(&out).into_owned() }
+        }
+        Err(failure) => SlashOutcome::Failed(failure.message()),
+    }
 }
 
 pub(super) fn model(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {

@@ -298,3 +298,29 @@ fn a_tool_of_a_server_answers_permission_questions() {
     assert_eq!(world.run(&missing).code, 4);
     assert!(!world.repository().join("third.txt").exists());
 }
+
+#[test]
+fn a_program_defines_agents() {
+    let world = TestWorld::new(ProviderSetup::answers(|_, ask| {
+        let text: String = ask.messages.iter().map(|message| message.blocks.concat()).collect();
+        let is_critic = ask.system.concat().contains("You criticize.");
+        match (is_critic, text.contains("sharp words")) {
+            (true, _) => says("sharp words"),
+            (false, false) => calls(
+                "",
+                &[(
+                    "Agent",
+                    json!({"description": "criticize", "prompt": "Look.", "subagent_type": "critic"}),
+                )],
+            ),
+            (false, true) => says("The critic has spoken."),
+        }
+    }));
+    let critic = json!({
+        "description": "Criticizes.", "prompt": "You criticize.", "tools": ["Read"], "futureField": 1,
+    });
+    let mut program = DrivingProgram::begin(&world, &[], json!({"agents": {"critic": critic}}));
+    let result = program.prompt("go");
+    assert_eq!(result["result"], "The critic has spoken.");
+    assert_eq!(program.end(), 0);
+}

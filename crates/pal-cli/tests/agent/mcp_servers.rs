@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 use pal_model::Role;
 use serde_json::{Value, json};
 
-use crate::test_world::TestWorld;
+use crate::test_world::{TestWorld, finish};
 use pal_agent_testkit::{ProviderSetup, calls, says};
+
+const FREELY: [&str; 3] = ["--permission-mode", "bypass", "--no-sandbox"];
 
 /// A server as a shell script. It says what it is called with, may change its list or die when it is called, and may come up
 /// late or never.
@@ -295,4 +297,47 @@ fn server_instructions_are_not_system_messages() {
         assert!(!words.iter().any(|word| reminder.contains(word)), "{reminder}");
     }
     assert!(user.contains("mcp__s__fresh") || blocks(true).contains("mcp__s__fresh"));
+}
+
+#[test]
+fn a_server_restarts_in_running_sessions_from_outside() {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
+        0 => calls(
+            "I wait.",
+            &[("Bash", json!({"command": "for i in $(seq 200); do test -e go && break; sleep 0.1; done"}))],
+        ),
+        _ => says("Done."),
+    }));
+    let run = |arguments: &[&str]| finish(world.command(arguments).spawn().unwrap());
+    let said = run(&["mcp", "restart", "one"]);
+    assert!(said.code == 1 && said.err.contains("no session is running"), "{}", said.err);
+    let config = world.servers(&[("one", "")]);
+    let child = world.spawn(&[&FREELY[..], &["--mcp-config", &config, "work"]].concat());
+    let patience = Duration::from_secs(20);
+    assert!(world.provider.wait_until(patience, |heard| !heard.asked.is_empty()));
+    let begun = Instant::now();
+    while world.starts() < 1 && begun.elapsed() < patience {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let said = run(&["mcp", "restart", "two"]);
+    assert!(said.code == 1 && said.err.contains("no server of the name two"), "{}", said.err);
+    let said = run(&["mcp", "restart", "one"]);
+    assert!(
+        said.code == 0 && said.out.starts_with("one is restarting in repository-"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+    while world.starts() < 2 && begun.elapsed() < patience {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(world.starts(), 2);
+    world.file("go", "");
+    let ended = finish(child);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let heard = world.provider.heard();
+    assert!(
+        !heard.asked.iter().any(|asked| asked.text().contains("A message from")),
+        "the model is not told"
+    );
 }

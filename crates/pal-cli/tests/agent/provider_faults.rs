@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::test_world::{RunOutput, TestWorld, finish};
-use pal_agent_testkit::ProviderSetup;
+use pal_agent_testkit::{ProviderSetup, says};
 
 /// Three rounds: two commands that leave a trace, and a last word.
 const SCRIPT: &str = r#"
@@ -194,4 +194,14 @@ fn a_failed_session_can_be_continued() {
     assert_eq!(run(&world, "stream-json").code, 1);
     let said = world.run(&["--continue", "--permission-mode", "bypass", "--no-sandbox", "Go on."]);
     assert_eq!((said.code, world.text("ran.txt").as_str()), (0, "one\ntwo\n"), "{}", said.err);
+}
+
+#[test]
+fn an_overloaded_model_hands_over_to_the_fallback_model() {
+    let mut setup = ProviderSetup::answers(|_, _| says("Done."));
+    setup.faults = String::from("529=none@1-3");
+    let world = TestWorld::new(setup);
+    let said = world.run(&["--verbose", "--fallback-model", "haiku", "work"]);
+    assert_eq!((said.code, said.out.as_str()), (0, "Done.\n"), "{}", said.err);
+    assert!(said.err.contains("is overloaded; claude-haiku-"), "{}", said.err);
 }

@@ -10,6 +10,8 @@ use serde_json::json;
 use crate::test_world::{PATIENCE, TestWorld, finish};
 use pal_agent_testkit::{ProviderSetup, ReceivedRequest, calls, is_summary, says};
 
+const FREELY: [&str; 3] = ["--permission-mode", "bypass", "--no-sandbox"];
+
 /// Line that the terminal prints when the agent is idle.
 const RESTS: &str = "until compaction";
 
@@ -261,4 +263,72 @@ fn slash_commands_run_in_print_mode() {
     let is_command =
         |asked: &ReceivedRequest| asked.text().contains("/cost") || asked.text().contains("/help");
     assert!(!world.provider.heard().asked.iter().any(is_command), "commands ask no model");
+}
+
+#[test]
+fn themes_and_keys_are_kept() {
+    let world = TestWorld::new(talker());
+    let mut talk = TerminalTalk::begin(&world, &[]);
+    let settings = || std::fs::read_to_string(world.pal().join("settings.toml")).unwrap_or_default();
+    talk.type_line("/theme light");
+    talk.awaited("settings.toml");
+    assert!(settings().contains("theme = \"light\""), "{}", settings());
+    talk.type_line("/vim");
+    talk.awaited("editor_mode = \"vim\"");
+    talk.type_line("/vim off");
+    talk.awaited("editor_mode = \"normal\"");
+    assert!(settings().contains("editor_mode = \"normal\""), "{}", settings());
+    talk.type_line("/theme pink");
+    talk.awaited("dark-daltonized");
+    talk.type_line("/theme");
+    talk.awaited("2: dark");
+    talk.type_line("2");
+    talk.awaited("theme = \"dark\"");
+    talk.end();
+    let said = world.run(&["/theme dark"]);
+    assert!(said.code != 0 && said.err.contains("command of the terminal"), "{}", said.err);
+}
+
+#[test]
+fn a_plan_is_edited_rejected_and_approved_line_by_line() {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
+        0 | 1 => calls("", &[("ExitPlanMode", json!({"plan": format!("# Plan {at}\n\n1. write it")}))]),
+        _ => says("Carried out."),
+    }));
+    let mut talk = TerminalTalk::begin(&world, &["--permission-mode", "plan"]);
+    talk.type_line("go");
+    let plan = talk.awaited("or n and why not.");
+    assert!(plan.contains("Plan 0") && plan.contains("a to approve all edits too"), "{plan}");
+    talk.type_line("n use another file");
+    let plan = talk.awaited("or n and why not.");
+    assert!(plan.contains("Plan 1"), "{plan}");
+    let second = world.provider.heard().asked[1].text();
+    assert!(second.contains("use another file"), "{second}");
+    talk.type_line("e");
+    talk.awaited("A line with a single `.` ends it");
+    talk.type_line("# Better");
+    talk.type_line("");
+    talk.type_line("2. test it");
+    talk.type_line(".");
+    let plan = talk.awaited("or n and why not.");
+    assert!(plan.contains("Better") && plan.contains("test it"), "{plan}");
+    talk.say("y");
+    let last = world.provider.heard().asked[2].text();
+    assert!(last.contains("# Better") && last.contains("2. test it"), "{last}");
+    talk.end();
+}
+
+#[test]
+fn long_results_are_expanded_by_a_command() {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
+        0 => calls("", &[("Bash", json!({"command": "seq 1001 1100"}))]),
+        _ => says("Counted."),
+    }));
+    let mut talk = TerminalTalk::begin(&world, &FREELY);
+    let said = talk.say("count");
+    assert!(said.contains("/expand prints all") && !said.contains("1003"), "{said}");
+    talk.type_line("/expand");
+    let all = talk.awaited("1099");
+    assert!(all.contains("1003"), "{all}");
+    talk.end();
 }

@@ -41,7 +41,7 @@ impl SlowModel {
                 heard.lock().unwrap().push(exchange.usage.clone());
             }
         });
-        let options = SimServerOptions { speed: ClockSpeed::Real, record, notice };
+        let options = SimServerOptions { speed: ClockSpeed::Real, record, announces: false, notice };
         runtime.spawn(serve(listener, simulator, options, std::future::pending()));
         SlowModel { runtime, address, usages }
     }

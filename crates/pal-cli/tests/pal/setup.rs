@@ -158,6 +158,57 @@ fn a_stored_key_is_private_used_and_removed() {
     assert_eq!(world.run(&["config", "model"]).code, 1);
 }
 
+/// A keyring that keeps its key in a file beside it, and writes down its arguments.
+const KEYRING: &str = r#"#!/bin/sh
+echo "$@" >> "$0.calls"
+case "$1" in
+store) [ -e "$0.locked" ] && { echo "the keyring is locked" >&2; exit 1; }; cat > "$0.key" ;;
+lookup) cat "$0.key" ;;
+clear) rm "$0.key" ;;
+esac
+"#;
+
+#[test]
+fn the_system_keyring_takes_a_key_if_there_is_one() {
+    if cfg!(target_os = "macos") {
+        return;
+    }
+    let world = SetupWorld::new();
+    std::fs::create_dir_all(world.path("bin")).unwrap();
+    let tool = world.home.file("bin/secret-tool", KEYRING);
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", world.path("bin").display(), std::env::var("PATH").unwrap());
+    let user = world.path("user").display().to_string();
+    let login = |arguments: &[&str]| {
+        let mut command = world.home.command(&[&["login"], arguments].concat());
+        command.env("HOME", &user).env("PATH", &path);
+        let mut child = command.spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"sk-ant-api03-very-secret\n").unwrap();
+        let said = child.wait_with_output().unwrap();
+        assert!(said.status.success());
+        (String::from_utf8(said.stdout).unwrap(), String::from_utf8(said.stderr).unwrap())
+    };
+    let read = |name: &str| std::fs::read_to_string(world.path(name)).unwrap_or_default();
+    let (out, _) = login(&[]);
+    assert!(out.contains("system keyring") && out.contains("secret-tool"), "{out}");
+    assert!(!read("pal/keys.json").contains("secret") && read("bin/secret-tool.key").contains("very-secret"));
+    assert!(!read("bin/secret-tool.calls").contains("very-secret"), "a key is no argument");
+    let run = |arguments: &[&str]| world.run_with(arguments, &[("PATH", path.as_str())]);
+    assert_eq!(world.setting("anthropic.api_key").1, "the system keyring");
+    let said = run(&["doctor", "--json"]);
+    let checks: Vec<Value> = serde_json::from_str(&said.out).unwrap();
+    let model = checks.iter().find(|check| check["check"] == "model").unwrap();
+    assert_eq!(model["state"], json!("ok"), "{model}");
+    assert!(!said.out.contains("very-secret"));
+    assert!(run(&["logout"]).out.contains("keyring"), "{}", run(&["logout"]).out);
+    assert!(!world.path("bin/secret-tool.key").exists());
+    let (out, _) = login(&["--file"]);
+    assert!(out.contains("keys.json") && read("pal/keys.json").contains("very-secret"), "{out}");
+    world.home.file("bin/secret-tool.locked", "");
+    let (out, err) = login(&[]);
+    assert!(err.contains("locked") && out.contains("keys.json"), "{out}{err}");
+}
+
 #[test]
 fn init_says_what_is_used_and_what_is_not() {
     let world = SetupWorld::new();
@@ -173,7 +224,7 @@ fn init_says_what_is_used_and_what_is_not() {
     for words in [
         "anthropic.api_key from ANTHROPIC_API_KEY",
         "permissions.deny (2)",
-        "enabledPlugins",
+        "the plugin a@b",
         "Nope(x)",
         "1 session file",
         "wrote ",
@@ -239,8 +290,8 @@ fn unused_settings_are_named_once() {
         world
             .run_with(&["-p", "x"], &[("ANTHROPIC_BASE_URL", "http://127.0.0.1:1"), ("PAL_MAX_RETRIES", "0")])
     };
-    assert!(run().err.contains("enabledPlugins"));
-    assert!(!run().err.contains("enabledPlugins"));
+    assert!(run().err.contains("the plugin a@b"));
+    assert!(!run().err.contains("the plugin a@b"));
     world.home.file("user/.claude/settings.json", r#"{"enabledPlugins": {}, "attribution": {}}"#);
     assert!(run().err.contains("attribution"), "a new one is named");
 }

@@ -110,6 +110,19 @@ fn retries_are_reported() {
 }
 
 #[test]
+fn money_of_a_simulator_behind_a_base_url_is_marked() {
+    let home = TestHome::new();
+    let script = home.file("script.toml", SCRIPT);
+    let simulator = RunningSimulator::start(&home, &["--model-script", &script]);
+    let variables = [("ANTHROPIC_BASE_URL", simulator.address.as_str())];
+    let said = home.run_with_environment(&["-p", "hello", "--output-format", "json"], &variables);
+    let result: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let session = result["session_id"].as_str().unwrap();
+    let cost = home.run(&["cost", session]);
+    assert!(cost.out.contains("simulated") && cost.out.contains("nothing spent"), "{}{}", cost.out, cost.err);
+}
+
+#[test]
 fn a_recording_answers_as_its_model_did() {
     let home = TestHome::new();
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../demo/session.jsonl");

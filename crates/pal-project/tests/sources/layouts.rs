@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use pal_project::discover_instructions;
+use pal_project::{ListedInstructions, discover_instructions};
 
 use crate::project_fixture::{ProjectFixture, check, check_place};
 
@@ -272,4 +272,36 @@ fn files_of_other_agents_count_where_there_are_no_others() {
         ",
         "user home/.claude/CLAUDE.md",
     );
+}
+
+#[test]
+fn settings_list_more_files() {
+    let mut place = ProjectFixture::new(
+        "
+        repo home/project
+        file home/project/AGENTS.md | 1
+        file home/project/docs/b.md | 3
+        file home/project/docs/a.md | 2
+        file home/project/docs/deep/c.md | not listed
+        file home/project/node_modules/x/docs/d.md | a dependency
+        file home/style.md | 4
+        file home/secret.md | outside
+        ",
+    );
+    let listed = |pattern: &str, is_users| ListedInstructions { pattern: pattern.to_owned(), is_users };
+    place.search.listed = vec![
+        listed("docs/*.md", false),
+        listed("**/docs/d.md", false),
+        listed("~/style.md", true),
+        listed("../secret.md", false),
+        listed("docs/none.md", false),
+    ];
+    let found = discover_instructions(&place.search);
+    let texts: Vec<&str> = found.files.iter().map(|file| file.text.trim()).collect();
+    assert_eq!(texts, ["1", "2", "3", "4"], "{:?}", found.left_out);
+    assert!(
+        found.questions.iter().any(|question| question.path.ends_with("secret.md")),
+        "the user is asked first"
+    );
+    assert!(found.left_out.iter().any(|left| left.what.contains("none.md")), "{:?}", found.left_out);
 }

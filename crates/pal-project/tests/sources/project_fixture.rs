@@ -41,6 +41,7 @@ impl ProjectFixture {
             home: Some(home),
             root: None,
             added: Vec::new(),
+            listed: Vec::new(),
             allowed: Vec::new(),
             refused: Vec::new(),
             rules: pal_permissions::RuleSet::default(),

@@ -49,7 +49,7 @@ impl SimulatedServer {
         let notice = Box::new(move |_: pal_sim_server::ServerNotice<'_>| {
             counter.fetch_add(1, Ordering::SeqCst);
         });
-        let options = SimServerOptions { speed: ClockSpeed::Virtual, record: None, notice };
+        let options = SimServerOptions { speed: ClockSpeed::Virtual, record: None, announces: false, notice };
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(serve(listener, simulator, options, async {
             let _ = stopped.await;

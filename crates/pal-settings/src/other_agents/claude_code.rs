@@ -20,6 +20,7 @@ const COSMETIC: &[&str] = &[
     "autoScrollEnabled",
     "companyAnnouncements",
     "feedbackSurveyRate",
+    "extraKnownMarketplaces",
     "fileSuggestion",
     "forceLoginMethod",
     "forceLoginOrgUUID",
@@ -48,13 +49,11 @@ const UNUSED: &[(&str, &str)] = &[
     ("awsAuthRefresh", "refresh your AWS credentials yourself"),
     ("awsCredentialExport", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
     ("claudeMdExcludes", "all instruction files are read"),
-    ("enabledPlugins", "plugins are not loaded, nor are their hooks, commands and servers"),
-    ("extraKnownMarketplaces", "plugins are not loaded"),
     ("fastMode", ""),
     ("includeCoAuthoredBy", ""),
     ("otelHeadersHelper", "set OTEL_EXPORTER_OTLP_HEADERS"),
     ("plansDirectory", ""),
-    ("pluginConfigs", "plugins are not loaded"),
+    ("pluginConfigs", "plugins get no options"),
     ("teammateMode", ""),
 ];
 
@@ -128,6 +127,7 @@ fn is_known(name: &str) -> bool {
         "effortLevel",
         "enableAllProjectMcpServers",
         "enabledMcpjsonServers",
+        "enabledPlugins",
         "outputStyle",
         "promptCacheTtl",
         "statusLine",
@@ -181,6 +181,7 @@ impl ClaudeReader<'_> {
                     self.push("disabled", json!(["hooks"]), name);
                 }
             }
+            "enabledPlugins" => self.read_plugins(value),
             "disabledMcpjsonServers" => self.push("mcp_disabled", value.clone(), name),
             "deniedMcpServers" => self.read_denied_servers(value),
             "mcpServers" => self.push("mcp_servers", value.clone(), name),
@@ -234,6 +235,13 @@ impl ClaudeReader<'_> {
         let n_unused = self.taken.unused.len();
         self.push(ours, value.clone(), theirs);
         self.taken.unused.truncate(n_unused);
+    }
+
+    /// Plugins; a list of versions enables one, too.
+    fn read_plugins(&mut self, value: &Value) {
+        for (name, choice) in value.as_object().into_iter().flatten() {
+            self.taken.plugins.insert(name.clone(), !matches!(choice, Value::Bool(false) | Value::Null));
+        }
     }
 
     fn read_output_style(&mut self, value: &Value) {

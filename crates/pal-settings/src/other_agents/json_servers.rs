@@ -1,4 +1,4 @@
-//! MCP servers of Gemini CLI and opencode.
+//! MCP servers of Gemini CLI and opencode, and the instruction files of opencode.
 
 use std::path::Path;
 
@@ -28,8 +28,36 @@ pub(crate) fn read_gemini_settings(path: &Path) -> TakenSettings {
     })
 }
 
-/// Reads the MCP servers of opencode's `opencode.json`.
+/// Reads the MCP servers and the instruction files of the user's `opencode.json`.
 pub(crate) fn read_opencode_config(path: &Path) -> TakenSettings {
+    let mut taken = read_opencode_servers(path);
+    read_instructions(path, SettingsSource::User, &mut taken);
+    taken
+}
+
+/// Reads the instruction files of a project's `opencode.json`.
+pub(crate) fn read_opencode_project(path: &Path) -> TakenSettings {
+    let mut taken = TakenSettings::default();
+    read_instructions(path, SettingsSource::Project, &mut taken);
+    taken
+}
+
+/// Reads the list of instruction files. Pages of the web are not fetched.
+fn read_instructions(path: &Path, source: SettingsSource, taken: &mut TakenSettings) {
+    let Some(value) = text_of(path).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok()) else {
+        return;
+    };
+    let Some(items) = value.get("instructions").and_then(Value::as_array) else { return };
+    let is_page = |item: &&str| item.starts_with("http://") || item.starts_with("https://");
+    let (pages, files): (Vec<&str>, Vec<&str>) = items.iter().filter_map(Value::as_str).partition(is_page);
+    taken.unused.extend(pages.iter().map(|page| format!("the instructions at {page}")));
+    if !files.is_empty() {
+        let origin = SettingOrigin::new(source, path.display().to_string());
+        taken.push("instruction_files", json!(files), &origin, "instructions");
+    }
+}
+
+fn read_opencode_servers(path: &Path) -> TakenSettings {
     read_servers(path, "mcp", |server| {
         let mut fields = Map::new();
         match server.get("command") {

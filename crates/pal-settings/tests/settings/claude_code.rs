@@ -22,11 +22,11 @@ impl World {
         self.variable("HOME", &home)
     }
 
-    fn claude_user(self, text: &str) -> World {
+    pub(crate) fn claude_user(self, text: &str) -> World {
         self.with_user_home().file("user/.claude/settings.json", text)
     }
 
-    fn trust_now(self) -> World {
+    pub(crate) fn trust_now(self) -> World {
         record_trust(&self.path("home"), &self.path("project")).unwrap();
         self
     }
@@ -79,8 +79,9 @@ fn a_users_file_has_the_same_meaning() {
     assert_eq!(settings.prompt.output_style.as_deref(), Some("Explanatory"));
     assert_eq!(settings.secrets.api_key_helper.as_deref(), Some("print-key"));
     assert!(!settings.window_for("m").auto_compact);
-    let [unused] = settings.imported.unused.as_slice() else { panic!("{:?}", settings.imported) };
-    assert!(unused.contains("enabledPlugins") && !unused.contains("spinner"), "{unused}");
+    let [unused, plugins] = settings.imported.unused.as_slice() else { panic!("{:?}", settings.imported) };
+    assert!(plugins.contains("x@y") && plugins.contains("not installed"), "{plugins}");
+    assert!(unused.contains("Future") && !unused.contains("spinner"), "{unused}");
     let warned = settings.warnings.join("\n");
     assert!(unused.contains("Future(x)") && warned.contains("Tool(with:params)"), "{unused}\n{warned}");
 }

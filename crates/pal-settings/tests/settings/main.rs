@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod claude_code;
+mod claude_plugins;
 mod context_policy;
 mod errors;
 mod other_agents;

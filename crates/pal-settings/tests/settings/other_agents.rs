@@ -85,3 +85,23 @@ fn a_wrong_base_url_is_never_replaced_by_the_providers_own() {
     let settings = World::new().variable("ANTHROPIC_BASE_URL", "foo").settings();
     assert_eq!(settings.endpoints.anthropic.as_deref(), Some("foo"), "a connection to it fails");
 }
+
+#[test]
+fn instruction_files_of_opencode_are_listed() {
+    let world = World::new().with_user_home().file(
+        "user/.config/opencode/opencode.json",
+        r#"{"instructions": ["~/style.md", "https://example.com/rules.md"]}"#,
+    );
+    let world = world.file("project/opencode.json", r#"{"instructions": ["docs/*.md"]}"#);
+    let settings = world.settings();
+    let listed: Vec<(&str, pal_settings::SettingsSource)> = settings
+        .instructions
+        .listed
+        .iter()
+        .map(|listed| (listed.value.as_str(), listed.origin.place))
+        .collect();
+    use pal_settings::SettingsSource::{Project, User};
+    assert_eq!(listed, [("~/style.md", User), ("docs/*.md", Project)]);
+    let unused = settings.imported.unused.join("\n");
+    assert!(unused.contains("https://example.com/rules.md"), "{unused}");
+}

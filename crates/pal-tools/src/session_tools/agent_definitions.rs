@@ -49,10 +49,20 @@ pub fn agent_definitions(workspace: &Workspace) -> Vec<AgentDefinition> {
             known.entry(agent.name.clone()).or_insert(agent);
         }
     }
+    for plugin in &workspace.plugins {
+        for mut agent in plugin.agents.iter().flat_map(|folder| in_folder(folder, None)) {
+            agent.name = plugin.full_name(&agent.name);
+            known.entry(agent.name.clone()).or_insert(agent);
+        }
+    }
     known.into_values().collect()
 }
 
+/// Definitions in a folder, or in one file.
 fn in_folder(folder: &Path, within: Option<&Path>) -> Vec<AgentDefinition> {
+    if folder.is_file() {
+        return agent_in(folder, within).into_iter().collect();
+    }
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "md"));

@@ -20,6 +20,13 @@ pub fn definition_stamp(workspace: &Workspace) -> u64 {
     for (folder, _) in workspace.definition_folders("agents") {
         add_entries(&mut stamp, &folder, Path::to_path_buf);
     }
+    for plugin in &workspace.plugins {
+        plugin
+            .skills
+            .iter()
+            .for_each(|folder| add_entries(&mut stamp, folder, |entry| entry.join("SKILL.md")));
+        plugin.agents.iter().for_each(|folder| add_entries(&mut stamp, folder, Path::to_path_buf));
+    }
     stamp.digest()
 }
 

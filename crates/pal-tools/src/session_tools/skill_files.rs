@@ -64,6 +64,12 @@ pub(super) fn load_skills(workspace: &Workspace) -> BTreeMap<String, LoadedSkill
             known.entry(skill.info.name.clone()).or_insert(skill);
         }
     }
+    for plugin in &workspace.plugins {
+        for mut skill in plugin.skills.iter().flat_map(|folder| in_folder(folder, None)) {
+            skill.info.name = plugin.full_name(&skill.info.name);
+            known.entry(skill.info.name.clone()).or_insert(skill);
+        }
+    }
     known
 }
 

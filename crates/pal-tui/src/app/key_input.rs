@@ -15,7 +15,7 @@ use crate::live_region::typed_columns;
 use crate::picker::{Picker, PickerOutcome};
 use crate::styled_text::sanitize_line;
 use crate::ui_events::{PickerChoice, REMEMBER, SlashOutcome, UserAction, parse_memory, parse_shell};
-use crate::vi_keys::ViOutcome;
+use crate::vi_keys::{ViKeys, ViOutcome};
 
 impl App {
     pub(super) fn key(&mut self, key: &KeyEvent) {
@@ -435,6 +435,16 @@ impl App {
         match outcome {
             SlashOutcome::Print(text) => self.display.transcript.add(ansi::lines(&text)),
             SlashOutcome::Notes(lines) => lines.iter().for_each(|line| self.display.transcript.note(line)),
+            SlashOutcome::Restyle { theme, has_vi_keys, text } => {
+                if let Some(theme) = theme {
+                    self.display.theme = theme;
+                    self.display.transcript.set_theme(theme);
+                }
+                if let Some(has_vi_keys) = has_vi_keys {
+                    self.input.vi = has_vi_keys.then(ViKeys::default);
+                }
+                self.display.transcript.add(ansi::lines(&text));
+            }
             SlashOutcome::Leave => self.leave(),
             SlashOutcome::NeedsSession => self.send_action(UserAction::Command { name, arguments }),
             SlashOutcome::Prompt(prompt) => self.say(&prompt, &format!("/{name} {arguments}"), &[]),

@@ -45,6 +45,8 @@ impl DemoProvider {
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let options = SimServerOptions {
+            // The demo shows costs as a provider would cause them; its sessions are removed.
+            announces: false,
             speed: ClockSpeed::Virtual,
             record: Some(record.to_owned()),
             notice: Box::new(|_| {}),
