@@ -8,8 +8,8 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use pal_context::cost_aware::{
-    FileActivity, ForecastReliability, ResultAge, observe_reuse, pause_reliability, reuse_probability,
-    turn_reliability,
+    FileActivity, FitStatistics, FittedFigures, ForecastReliability, ResultAge, observe_reuse,
+    pause_reliability, recorded_activity, reuse_probability, turn_reliability,
 };
 use pal_model::{ActivityStats, EntryBody, LogEntry, ModelCatalog, SharedText, ToolKind};
 use pal_view::CardEstimator;
@@ -26,7 +26,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         sessions.push(read(&file)?);
     }
     println!("{} sessions", sessions.len());
-    let rhythms: Vec<Vec<ActivityStats>> = sessions.iter().map(|entries| rhythms(entries)).collect();
+    let rhythms: Vec<Vec<ActivityStats>> =
+        sessions.iter().map(|entries| recorded_activity(entries)).collect();
+    let mut statistics = FitStatistics::default();
+    sessions.iter().for_each(|entries| statistics.add(&FitStatistics::of_session(entries)));
+    println!("in force: {:#?}", FittedFigures::SHIPPED);
+    println!("fitted to these sessions: {:#?}", statistics.figures(&FittedFigures::UNINFORMED));
     of_requests(&rhythms);
     of_pauses(&rhythms);
     of_needs(&sessions);
@@ -59,25 +64,6 @@ fn read(file: &Path) -> Result<Vec<LogEntry>, Box<dyn Error>> {
     Ok(entries?)
 }
 
-/// The rhythm of a session before each of its requests.
-fn rhythms(entries: &[LogEntry]) -> Vec<ActivityStats> {
-    let mut rhythm = ActivityStats::default();
-    let mut states = Vec::new();
-    for entry in entries {
-        match &entry.body {
-            EntryBody::Request(request) if request.source.is_conversation() => {
-                states.push(rhythm.clone());
-                rhythm.record_request(entry.at);
-            }
-            EntryBody::Response(got) if got.source.is_conversation() => rhythm.record_response(&got.usage),
-            EntryBody::Boundary(boundary) if boundary.has_summary() => rhythm.reset_context(),
-            _ => {}
-        }
-    }
-    states.push(rhythm);
-    states
-}
-
 fn of_requests(sessions: &[Vec<ActivityStats>]) {
     println!("\nrequests to come, by how many there were");
     for so_far in [1, 10, 25, 50, 100, 150, 200, 300] {
@@ -94,8 +80,8 @@ fn of_requests(sessions: &[Vec<ActivityStats>]) {
     let times: u64 = grown.iter().map(|rhythm| rhythm.grown_times).sum();
     println!("growth of a context from answer to answer: {:.0} tokens", tokens as f64 / times.max(1) as f64);
     println!("\nhow likely another 10, 25, 50, 100, 200 requests were, and how many sessions had them");
-    let befores: Vec<Vec<ActivityStats>> =
-        sessions.iter().map(|session| session[..session.len() - 1].to_vec()).collect();
+    let befores: Vec<(&[ActivityStats], FittedFigures)> =
+        sessions.iter().map(|session| (&session[..session.len() - 1], FittedFigures::SHIPPED)).collect();
     print_bins(&turn_reliability(&befores, &[10, 25, 50, 100, 200]));
 }
 
@@ -108,10 +94,12 @@ fn of_pauses(sessions: &[Vec<ActivityStats>]) {
     }
     let all = pauses.iter().sum::<u64>().max(1) as f64;
     println!("\npauses up to 5 min, 15 min, 1 h, longer: {:.4?}", pauses.map(|count| count as f64 / all));
+    let sessions: Vec<(&[ActivityStats], FittedFigures)> =
+        sessions.iter().map(|session| (session.as_slice(), FittedFigures::SHIPPED)).collect();
     println!("how likely a pause over 5 minutes was, and how many there were");
-    print_bins(&pause_reliability(sessions, 0, 6));
+    print_bins(&pause_reliability(&sessions, 0, 6));
     println!("how likely a pause over an hour was, and how many there were");
-    print_bins(&pause_reliability(sessions, 2, 4));
+    print_bins(&pause_reliability(&sessions, 2, 4));
 }
 
 fn of_needs(sessions: &[Vec<LogEntry>]) {
@@ -135,7 +123,11 @@ fn of_needs(sessions: &[Vec<LogEntry>]) {
                 let (all, needed) = row[age as usize];
                 let share = needed as f64 / all.max(1) as f64;
                 let (kind, since) = kinds[&name];
-                format!("{share:.3} ({:.3}) of {:5} KB", reuse_probability(kind, age, since), all / 1_000)
+                format!(
+                    "{share:.3} ({:.3}) of {:5} KB",
+                    reuse_probability(&FittedFigures::SHIPPED, kind, age, since),
+                    all / 1_000
+                )
             })
             .collect();
         println!("  {name:<18} {}", cells.join("   "));

@@ -13,11 +13,13 @@
 //! assert_eq!((findings.sessions, findings.tables.len()), (0, 1));
 //! ```
 
+mod bootstrap;
 mod charts;
 mod eval_plan;
 mod eval_report;
 mod eval_run;
 mod file_touches;
+mod held_out_fit;
 mod line_uses;
 mod loss_model;
 mod offline_optimum;

@@ -28,6 +28,7 @@ mod audit_totals;
 mod breakpoint_positions;
 mod engine_requests;
 mod error;
+mod idle_compactions;
 mod keepalive_requests;
 mod lost_content;
 mod note_keeper;

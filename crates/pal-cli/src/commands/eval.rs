@@ -135,16 +135,28 @@ fn print(findings: &PolicyComparison, out: &mut dyn Write) -> Result<(), Failure
         let model = found.model.as_deref().unwrap_or("models of the sessions");
         writeln!(out, "window {}, {}", group_digits(found.window), sanitize(model))?;
         let mut table = TextTable::new(
-            &["policy", "cost", "with re-reads", "÷ threshold", "÷ limit", "hits", "comp.", "faults"],
+            &[
+                "policy",
+                "with re-reads",
+                "÷ none",
+                "95% interval",
+                "worst",
+                "÷ limit",
+                "hits",
+                "comp.",
+                "faults",
+            ],
             &[0],
         );
         let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
         for row in &found.rows {
             table.push_row(vec![
                 policy_name(row.name).to_owned(),
-                format!("${:.2}", row.cost_usd),
                 format!("${:.2}", row.total_usd),
-                ratio(row.against_classic),
+                ratio(row.against_none),
+                row.against_none_interval
+                    .map_or_else(|| "–".to_owned(), |(low, high)| format!("{low:.2}–{high:.2}")),
+                ratio(row.worst_against_none),
                 ratio(row.against_clairvoyant),
                 format!("{:.1}%", 100.0 * row.hit_ratio),
                 group_digits(row.compactions),
@@ -153,6 +165,13 @@ fn print(findings: &PolicyComparison, out: &mut dyn Write) -> Result<(), Failure
         }
         table.write(auto_style(), out)?;
     }
+    writeln!(
+        out,
+        "{} sessions, {} repositories; what `cost-aware` expects was fitted, for each session, to the other repositories",
+        group_digits(findings.sessions as u64),
+        group_digits(findings.repositories as u64)
+    )?;
+    writeln!(out, "worst: the session that costs most against `none`, as a ratio")?;
     writeln!(out, "limit: minimum cost with perfect knowledge of the future")?;
     writeln!(out, "faults: content that was needed again after it was removed")?;
     Ok(())

@@ -123,22 +123,19 @@ fn binned(mut cases: Vec<(f64, f64)>, bins: usize) -> Vec<ForecastReliability> {
     cases.chunks(size).map(bin).collect()
 }
 
-/// Compares the predicted probability of `ahead` more requests with the outcomes. Each session is its rhythm
-/// before each of its requests, in order.
+/// Compares the predicted probability of `ahead` more requests with the outcomes. Each session is its activity before each of its
+/// requests, in order, and the figures that its forecast starts from.
 pub fn turn_reliability(
-    sessions: &[impl AsRef<[ActivityStats]>],
-    figures: &FittedFigures,
+    sessions: &[(&[ActivityStats], FittedFigures)],
     ahead: &[usize],
 ) -> Vec<ForecastReliability> {
     let over = |requests: usize| {
         let mut cases = Vec::new();
-        for session in sessions.iter().map(AsRef::as_ref) {
-            cases.extend(session.iter().enumerate().map(|(at, rhythm)| {
+        for (session, figures) in sessions {
+            cases.extend(session.iter().enumerate().map(|(at, activity)| {
                 let happened = session.len() - at > requests;
-                (
-                    SessionForecast::from_activity(rhythm, figures).survival_probability(requests as f64),
-                    f64::from(u8::from(happened)),
-                )
+                let forecast = SessionForecast::from_activity(activity, figures);
+                (forecast.survival_probability(requests as f64), f64::from(u8::from(happened)))
             }));
         }
         binned(cases, 1)
@@ -148,17 +145,16 @@ pub fn turn_reliability(
 
 /// Compares the predicted probability of pauses longer than a bound of the pause classes with the outcomes.
 pub fn pause_reliability(
-    sessions: &[impl AsRef<[ActivityStats]>],
-    figures: &FittedFigures,
+    sessions: &[(&[ActivityStats], FittedFigures)],
     end: usize,
     bins: usize,
 ) -> Vec<ForecastReliability> {
     let longer = |pauses: [f64; 4]| pauses[(end + 1).min(PAUSE_LIMITS.len())..].iter().sum::<f64>();
     let mut cases = Vec::new();
-    for session in sessions {
-        for pair in session.as_ref().windows(2) {
+    for (session, figures) in sessions {
+        for pair in session.windows(2) {
             let [before, after] = pair else { continue };
-            let counted = |rhythm: &ActivityStats| longer(rhythm.pauses.map(|count| count as f64));
+            let counted = |activity: &ActivityStats| longer(activity.pauses.map(|count| count as f64));
             cases.push((
                 longer(SessionForecast::from_activity(before, figures).pauses),
                 counted(after) - counted(before),
@@ -234,11 +230,13 @@ mod tests {
             states
         };
         let sessions: Vec<_> = [10, 10, 10, 1].into_iter().map(session).collect();
-        let bins = pause_reliability(&sessions, FIGURES, 0, 2);
+        let sessions: Vec<(&[ActivityStats], FittedFigures)> =
+            sessions.iter().map(|session| (session.as_slice(), *FIGURES)).collect();
+        let bins = pause_reliability(&sessions, 0, 2);
         assert_eq!(bins.iter().map(|bin| bin.cases).sum::<u64>(), 4 * 199);
         assert!(bins[0].predicted < bins[1].predicted && bins[0].actual < bins[1].actual, "{bins:?}");
         assert_eq!(bins[1].actual, 1.0);
-        let turns = turn_reliability(&sessions, FIGURES, &[0, 100, 200]);
+        let turns = turn_reliability(&sessions, &[0, 100, 200]);
         assert_eq!((turns[0].predicted, turns[0].actual), (1.0, 1.0));
         assert_eq!((turns[1].actual, turns[2].actual), (0.5, 0.0));
     }

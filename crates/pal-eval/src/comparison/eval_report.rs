@@ -43,8 +43,8 @@ impl PolicyComparison {
     /// The report as Markdown.
     pub fn markdown(&self) -> String {
         let mut text = format!(
-            "# Policy comparison\n\n{} sessions, {} calls. Method, assumptions and limits: `docs/eval.md` of Palimpsest.\n\n![cost](cost.svg)\n",
-            self.sessions, self.calls
+            "# Policy comparison\n\n{} sessions of {} repositories, {} calls. What `cost-aware` expects is fitted, for each session, to the other repositories. Method, assumptions and limits: `docs/eval.md` of Palimpsest.\n\n![cost](cost.svg)\n",
+            self.sessions, self.repositories, self.calls
         );
         for table in &self.tables {
             self.table(&mut text, table);
@@ -127,17 +127,17 @@ impl PolicyComparison {
         line(format_args!("\n## Window {}, {model}\n", table.window));
         line(format_args!("Money is over the {} sessions whose prices are known.\n", table.priced));
         line(format_args!(
-            "| policy | cost | with re-reads | ÷ none | ÷ threshold | ÷ optimum | worst session ÷ none | cache hits | compactions | page faults | K characters missing | of these re-read after a compaction | refused | engine µs (median, most) |"
+            "| policy | cost | with re-reads | ÷ none | 95% interval | ÷ threshold | ÷ optimum | worst session ÷ none | cache hits | compactions | page faults | K characters missing | of these re-read after a compaction | refused | engine µs (median, most) |"
         ));
         line(format_args!(
-            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
         ));
         for row in &table.rows {
             line(format_args!("{}", cells(row)));
         }
         if let Some(least) = table.frontier.first() {
             line(format_args!(
-                "| *offline optimum* | ${:.2} | ${:.2} | | | 1.00 | | | {} | {} | | | | |",
+                "| *offline optimum* | ${:.2} | ${:.2} | | | | 1.00 | | | {} | {} | | | | |",
                 least.total_usd - least.loss_usd,
                 least.total_usd,
                 least.compactions,
@@ -181,11 +181,12 @@ impl PolicyComparison {
 fn cells(row: &EvalTotals) -> String {
     let ratio = |ratio: Option<f64>| ratio.map_or(String::from("–"), |ratio| format!("{ratio:.3}"));
     format!(
-        "| `{}` | ${:.2} | ${:.2} | {} | {} | {} | {} | {:.1} % | {} | {} | {} | {} | {} | {}, {} |",
+        "| `{}` | ${:.2} | ${:.2} | {} | {} | {} | {} | {} | {:.1} % | {} | {} | {} | {} | {} | {}, {} |",
         row.name,
         row.cost_usd,
         row.total_usd,
         ratio(row.against_none),
+        row.against_none_interval.map_or(String::from("–"), |(low, high)| format!("{low:.3}–{high:.3}")),
         ratio(row.against_classic),
         ratio(row.against_clairvoyant),
         ratio(row.worst_against_none),

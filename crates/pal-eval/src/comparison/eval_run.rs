@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use crate::replay::{RecordedSession, ReplayError, ReplayOptions};
+use pal_context::cost_aware::FittedFigures;
 use pal_model::{ActivityStats, ModelCard, ModelCatalog};
 use rustc_hash::FxHashMap;
 
 use crate::comparison::eval_plan::{EvalPlan, EvalSetup};
 use crate::comparison::file_touches::{RecordedFileTouch, find_touches};
+use crate::comparison::held_out_fit::{FitSample, fit_without_repository};
 use crate::comparison::line_uses::{LineUses, count_line_uses};
 use crate::comparison::loss_model::LossModel;
 use crate::comparison::offline_optimum::{OfflineOptimum, offline_optimum};
@@ -49,7 +51,13 @@ pub fn run_evaluation(
     let plan = &plan.sorted();
     progress(EvalProgress { done: 0, count });
     let mut done = 0;
-    let results = run_on_all_cores(count, &|at| measure_session(plan, &read(at)?), &mut |_| {
+    // Sessions are read twice: what is fitted must be known before the first replay, and not all of them fit into memory.
+    let samples = run_on_all_cores(count, &|at| Ok(FitSample::of(&read(at)?)), &mut |_| {});
+    let readable: Vec<usize> = (0..count).filter(|at| samples[*at].is_ok()).collect();
+    let samples: Vec<FitSample> = samples.into_iter().flatten().collect();
+    let (fitted, repositories) = fit_without_repository(&samples);
+    let figures = |at: usize| readable.binary_search(&at).map_or(FittedFigures::UNINFORMED, |at| fitted[at]);
+    let results = run_on_all_cores(count, &|at| measure_session(plan, figures(at), &read(at)?), &mut |_| {
         done += 1;
         progress(EvalProgress { done, count });
     });
@@ -70,15 +78,18 @@ pub fn run_evaluation(
         cells: session.cells,
         clairvoyant: limits.unwrap_or_default(),
         rhythms: session.rhythms,
+        figures: session.figures,
         lines: session.lines,
     });
     let cells: Vec<SessionCells> = cells.collect();
-    PolicyComparison::new(plan, &cells, failures)
+    PolicyComparison { repositories, ..PolicyComparison::new(plan, &cells, failures) }
 }
 
 /// A session, measured.
 struct EvalSession {
     name: String,
+    /// Figures fitted without its repository.
+    figures: FittedFigures,
     /// By model: prices, used content, and calls of a replay in which nothing was dropped.
     whole: Vec<(Option<TraceRates>, EvalSetup, Vec<SessionObservation>)>,
     touches: Vec<RecordedFileTouch>,
@@ -91,11 +102,16 @@ struct EvalSession {
     lines: LineUses,
 }
 
-fn measure_session(plan: &EvalPlan, recorded: &RecordedSession) -> Result<EvalSession, String> {
+fn measure_session(
+    plan: &EvalPlan,
+    figures: FittedFigures,
+    recorded: &RecordedSession,
+) -> Result<EvalSession, String> {
     let failed = |error: ReplayError| format!("{}: {error}", recorded.name());
     let touches = find_touches(recorded.entries());
     let mut session = EvalSession {
         name: recorded.name().to_owned(),
+        figures,
         whole: Vec::new(),
         touches,
         cells: BTreeMap::new(),
@@ -121,7 +137,8 @@ fn measure_session(plan: &EvalPlan, recorded: &RecordedSession) -> Result<EvalSe
                 let source = same_as(row, *window, &card, &kept, &whole);
                 let is_shared = source.is_some();
                 if source.is_none() {
-                    let options = row.options(&plan.options(model, *window));
+                    let mut options = row.options(&plan.options(model, *window));
+                    options.layers.cost_aware.iter_mut().for_each(|settings| settings.figures = figures);
                     let measured = measure(recorded, &session.touches, &options).map_err(failed)?;
                     session.left.entry(setup).or_default().extend(measured.left(&whole.seen));
                     kept.replays.push(measured);

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::replay::ReplayTokens;
-use pal_context::cost_aware::{ForecastReliability, pause_reliability, turn_reliability};
+use pal_context::cost_aware::{FittedFigures, ForecastReliability, pause_reliability, turn_reliability};
 use pal_model::ActivityStats;
 use serde::Serialize;
 
+use crate::comparison::bootstrap::ratio_interval;
 use crate::comparison::eval_plan::{EvalPlan, EvalSetup};
 use crate::comparison::line_uses::{CondenseLoss, LineUses, ToolLines};
 use crate::comparison::offline_optimum::OfflineOptimum;
@@ -85,6 +86,8 @@ pub(crate) struct SessionCells {
     pub(crate) clairvoyant: BTreeMap<EvalSetup, OptimumResult>,
     /// Activity statistics at each call.
     pub(crate) rhythms: Vec<ActivityStats>,
+    /// Figures fitted without its repository.
+    pub(crate) figures: FittedFigures,
     /// Uses of the lines of its results.
     pub(crate) lines: LineUses,
 }
@@ -96,6 +99,8 @@ pub struct PolicyComparison {
     pub sessions: usize,
     /// Calls in them.
     pub calls: usize,
+    /// Repositories that the sessions are of; each was judged with figures fitted to the others.
+    pub repositories: usize,
     /// Sessions that could not be measured, and why.
     pub failures: Vec<String>,
     /// Quality of the cost-aware policy's forecast.
@@ -134,8 +139,8 @@ pub(crate) const AHEAD: [usize; 6] = [5, 10, 25, 50, 100, 200];
 const BINS: usize = 6;
 
 impl ForecastQuality {
-    /// Over sessions, each as its rhythm at its requests.
-    fn of(sessions: &[&[ActivityStats]]) -> ForecastQuality {
+    /// Over sessions, each as its activity at its requests, with the figures fitted without its repository.
+    fn of(sessions: &[(&[ActivityStats], FittedFigures)]) -> ForecastQuality {
         ForecastQuality {
             turns: turn_reliability(sessions, &AHEAD),
             pauses: pause_reliability(sessions, 0, BINS),
@@ -203,6 +208,8 @@ pub struct EvalTotals {
     pub total_usd: f64,
     /// The total against that of `none`, of `threshold` and of the offline optimum.
     pub against_none: Option<f64>,
+    /// 95% interval of the ratio to `none`, by resampling sessions.
+    pub against_none_interval: Option<(f64, f64)>,
     /// See above.
     pub against_classic: Option<f64>,
     /// See above.
@@ -239,8 +246,8 @@ impl PolicyComparison {
             }
         }
         let calls = sessions.iter().map(|session| session.calls).sum();
-        let rhythms: Vec<&[ActivityStats]> =
-            sessions.iter().map(|session| session.rhythms.as_slice()).collect();
+        let rhythms: Vec<(&[ActivityStats], FittedFigures)> =
+            sessions.iter().map(|session| (session.rhythms.as_slice(), session.figures)).collect();
         let mut lines = LineUses::default();
         sessions.iter().for_each(|session| lines.absorb(&session.lines));
         let condensed = lines.condensed.into_iter();
@@ -248,6 +255,7 @@ impl PolicyComparison {
         PolicyComparison {
             sessions: sessions.len(),
             calls,
+            repositories: 0,
             failures,
             forecast: ForecastQuality::of(&rhythms),
             condensing: condensing.collect(),
@@ -330,6 +338,7 @@ impl EvalTotals {
             cost_usd: money(|cell| cell.total_usd().and(cell.cost_usd)),
             total_usd: money(EvalCell::total_usd),
             against_none: None,
+            against_none_interval: None,
             against_classic: None,
             against_clairvoyant: None,
             worst_against_none: None,
@@ -363,6 +372,7 @@ impl EvalTotals {
         };
         let none = pairs(&|session| of(session, NONE));
         self.against_none = ratio(&none);
+        self.against_none_interval = ratio_interval(&none);
         let worst = none.iter().filter(|pair| pair.1 > 0.0).map(|pair| pair.0 / pair.1);
         self.worst_against_none = worst.max_by(f64::total_cmp);
         self.against_classic = ratio(&pairs(&|session| of(session, THRESHOLD)));

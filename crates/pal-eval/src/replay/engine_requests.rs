@@ -121,7 +121,7 @@ impl ReplayRun<'_> {
     }
 
     /// Takes the boundaries that the engine made since an entry into the report.
-    fn note_boundaries(&mut self, at: usize, since: Option<EntryId>, full: Option<&Boundary>) {
+    pub(crate) fn note_boundaries(&mut self, at: usize, since: Option<EntryId>, full: Option<&Boundary>) {
         let branch = self.session.view().branch();
         let from = branch.iter().rposition(|entry| Some(entry.id) == since).map_or(0, |at| at + 1);
         let boundaries: Vec<Boundary> = branch[from..]
@@ -160,7 +160,7 @@ impl ReplayRun<'_> {
     }
 
     /// Takes a request beside the conversation into the report.
-    fn count_beside(&mut self, replied: &ReplayResponse) {
+    pub(crate) fn count_beside(&mut self, replied: &ReplayResponse) {
         match &replied.exchange {
             Some(exchange) => self.report.measured.add(&exchange.usage, exchange.cost),
             None => self.refuse(replied.status, replied.refusal.clone().unwrap_or_default()),

@@ -71,6 +71,11 @@ impl RecordedSession {
         &self.entries
     }
 
+    /// The newest call before a position.
+    pub(crate) fn last_call_before(&self, at: usize) -> Option<&RecordedCall> {
+        (0..at.min(self.entries.len())).rev().find_map(|at| self.calls.get(&at))
+    }
+
     pub(crate) fn call(&self, at: usize) -> Option<&RecordedCall> {
         self.calls.get(&at)
     }

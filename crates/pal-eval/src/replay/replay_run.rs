@@ -40,7 +40,9 @@ pub fn replay_watched(
     let place = ReplayDir::new(options.out.as_deref())?;
     let mut run = ReplayRun::new(recorded, options, &place.log())?;
     for (at, entry) in recorded.entries().iter().enumerate() {
-        run.keep_warm(Some(recorded.call(at).map_or(entry.at, |called| called.started)))?;
+        let until = recorded.call(at).map_or(entry.at, |called| called.started);
+        run.keep_warm(Some(until))?;
+        run.compact_if_idle(at, Some(until))?;
         match &entry.body {
             EntryBody::Request(request) if request.source.is_conversation() => {
                 run = run.restarted()?;
@@ -62,6 +64,7 @@ pub fn replay_watched(
         }
     }
     run.keep_warm(None)?;
+    run.compact_if_idle(recorded.entries().len(), None)?;
     let mut report = run.finish();
     report.lost = find_lost_content(recorded, &place.log())?;
     Ok(report)

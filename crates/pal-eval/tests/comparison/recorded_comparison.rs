@@ -1,9 +1,9 @@
 //! Comparisons over a few recorded sessions: every row runs, and the report is consistent. `PAL_LAB_OUT=DIR` measures all sessions and
-//! writes the report there.
+//! writes the report there; `PAL_LAB_POLICIES` and `PAL_LAB_FILES` (names, or parts of them, separated by commas) take only some.
 
 use std::path::{Path, PathBuf};
 
-use pal_eval::comparison::{EvalPlan, POLICY_ROWS, run_evaluation};
+use pal_eval::comparison::{EvalPlan, POLICY_ROWS, PolicyRow, run_evaluation};
 use pal_eval::replay::RecordedSession;
 use pal_model::ModelCatalog;
 use pal_testkit::{read_entries, session_files};
@@ -12,7 +12,7 @@ use pal_view::CardEstimator;
 fn recorded(file: &Path) -> Result<RecordedSession, String> {
     let cards = ModelCatalog::built_in();
     let entries = read_entries(file, &CardEstimator { cards: &cards }).map_err(|error| error.to_string())?;
-    Ok(RecordedSession::new(file.file_name().unwrap().to_string_lossy(), entries))
+    Ok(RecordedSession::new(file.to_string_lossy(), entries))
 }
 
 #[test]
@@ -29,11 +29,21 @@ fn recorded_sessions_are_compared() {
         };
         files.retain(is_wanted);
     }
+    let named = |variable: &str| {
+        std::env::var(variable).ok().map(|names| names.split(',').map(str::to_owned).collect())
+    };
+    let policies: Option<Vec<String>> = named("PAL_LAB_POLICIES");
+    let parts: Option<Vec<String>> = named("PAL_LAB_FILES");
+    files.retain(|file| {
+        parts.as_ref().is_none_or(|parts| parts.iter().any(|part| file.to_string_lossy().contains(part)))
+    });
     if files.is_empty() {
         return;
     }
+    let is_wanted =
+        |row: &&PolicyRow| policies.as_ref().is_none_or(|names| names.iter().any(|name| name == row.name));
     let plan = EvalPlan {
-        rows: POLICY_ROWS.iter().collect(),
+        rows: POLICY_ROWS.iter().filter(is_wanted).collect(),
         models: vec![None],
         windows: vec![200_000, 1_000_000],
         cards: ModelCatalog::built_in(),
