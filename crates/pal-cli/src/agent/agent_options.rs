@@ -142,6 +142,7 @@ fn model_options(
         run: run_settings(settings, card),
         lookup: model_profiles(settings, card, provider),
         alerts: settings.alerts,
+        daily_max: settings.spending.daily_usd_max,
         reports_progress: args.output.include_partial_messages,
     })
 }
@@ -192,6 +193,7 @@ fn subagent_options(args: &AgentArgs, settings: &Settings) -> Result<SubagentOpt
         teammate_command: Some(teammate_command()),
         progress_every: (!settings.switches.is_off(KillSwitch::Progress))
             .then_some(settings.progress_interval),
+        cost_max: settings.spending.subagent_usd_max,
         definitions,
     })
 }
