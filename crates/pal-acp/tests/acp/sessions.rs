@@ -5,8 +5,8 @@ use std::sync::Arc;
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{
     CloseSessionRequest, CompactionStatus, ContentBlock, ListSessionsRequest, LoadSessionRequest,
-    NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionId, SessionUpdate, SetSessionConfigOptionRequest,
-    SetSessionModeRequest, StopReason, ToolCallStatus, ToolKind,
+    NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionId, SessionUpdate,
+    SetSessionConfigOptionRequest, SetSessionModeRequest, StopReason, ToolCallStatus, ToolKind,
 };
 use pal_agent_testkit::{AgentWorld, ProviderSetup, calls, is_summary, log_lines, says};
 use pal_sim::{ExtractiveModel, SimulatedModel};
@@ -281,7 +281,9 @@ fn a_prompt_into_an_expired_cache_is_priced() {
         editor.load(&id).await;
         assert_eq!(editor.prompt(&id, "go on").await, StopReason::EndTurn);
         let notices = editor.updates(&id, |update| match update {
-            SessionUpdate::Notice(notice) => serde_json::to_value(notice).ok().map(|notice| notice.to_string()),
+            SessionUpdate::Notice(notice) => {
+                serde_json::to_value(notice).ok().map(|notice| notice.to_string())
+            }
             _ => None,
         });
         let notices = notices.join("\n");
