@@ -41,6 +41,8 @@ pub(crate) struct SummaryClient {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct QuestionTotals {
     pub(crate) questions: u64,
+    /// Model that answered last.
+    pub(crate) model: Option<SmolStr>,
     pub(crate) usage: Usage,
     /// US dollars; none if a price is unknown.
     pub(crate) cost: Option<f64>,
@@ -120,6 +122,7 @@ impl ModelClient for SummaryClient {
             ExchangeEnd::Finished(finished) => {
                 let cost = card.cost(&finished.usage);
                 self.totals.add(&finished.usage, cost);
+                self.totals.model = Some(card.model);
                 let reply = SummaryReply::of_answer(exchange.blocks, finished.stop_reason.as_deref());
                 SummaryExchange { reply, answered: Some((finished.response, finished.usage, cost)) }
             }

@@ -78,7 +78,7 @@ pub(crate) fn compact(
     let report = CompactionReport {
         is_preview: arguments.preview,
         lines_max: usize::MAX,
-        model: &stored.card.model,
+        model: helper.totals.model.as_deref().unwrap_or(&stored.card.model),
         before: &before,
         reach,
         boundary: &boundary,
