@@ -168,6 +168,7 @@ impl AgentWorld {
                 parent: None,
                 teammate_command: None,
                 progress_every: None,
+                cost_max: settings.spending.subagent_usd_max,
                 definitions: Vec::new(),
             },
             memory: self.memory_options(&settings),
@@ -225,6 +226,7 @@ impl AgentWorld {
                 })
             }),
             alerts: settings.alerts,
+            daily_max: settings.spending.daily_usd_max,
             reports_progress: false,
         }
     }

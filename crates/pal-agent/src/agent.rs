@@ -1,7 +1,7 @@
 //! An agent: a session, its run and its runtime.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,8 @@ pub struct Agent<'a> {
     pub(crate) reported: UsageTotals,
     /// The last rewind, until the next prompt.
     pub(crate) last_rewind: Option<RewindMark>,
+    /// Home directory of the program.
+    pub(crate) home: PathBuf,
     /// Due time of a compaction in a pause that was judged already.
     pub(crate) idle_judged: Option<Timestamp>,
 }
@@ -58,6 +60,7 @@ impl<'a> Agent<'a> {
         if matches!(input, RunInput::Prompt(_)) && !is_given_up {
             self.report_cold_turn()?;
         }
+        self.run.limit_day(self.day_budget());
         self.run.handle(input);
         if is_given_up {
             self.run.handle(RunInput::Interrupt);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pal_background::{
     CacheKeepalive, DreamScheduler, ExchangeListener, Extraction, MemoryKeeper, MemoryPrefetch, NoteKeeper,
-    PromptSuggester, WriteOrigin, memory_index,
+    PromptSuggester, SpendingEntry, WriteOrigin, memory_index, record_spending,
 };
 use pal_engine::SessionConfig;
 use pal_events::AgentEvent;
@@ -81,6 +81,7 @@ impl<'a> Agent<'a> {
         prefix.notices.extend(reverted);
         take_over_factor(&options, &mut opened)?;
         prefix.notices.extend(problems);
+        prefix.notices.extend(options.compaction_lens().and_then(Result::err));
         let output = options.tools.output_schema.clone().map(StructuredOutput::new);
         let inbox = AgentInbox::new();
         let shell = Arc::new(session_shell::open_shell(&options, &workspace));
@@ -98,7 +99,7 @@ impl<'a> Agent<'a> {
             model: conversation_model(&options, &opened),
             clock: options.clock,
             inbox,
-            events: EventSink::new(sink),
+            events: EventSink::new(recording_sink(&options, &opened.id, sink)),
             tools: ToolRunner {
                 all: Arc::new(all_tools(&mcp, &shell, &subagents, &prefix.catalog, output.as_ref())),
                 output,
@@ -151,6 +152,7 @@ impl<'a> Agent<'a> {
             id,
             reported,
             last_rewind: None,
+            home: options.home.clone(),
             idle_judged: None,
         };
         agent.report_start(is_resumed, &options.prompt.version, (prefix.notices, prefix.warning));
@@ -402,6 +404,31 @@ fn start_background(
     BackgroundTasks { notes, extraction, dreams, keepalive, suggester, budget: Some(budget) }
 }
 
+/// Sink that also records what each exchange cost. A subagent's exchanges are reported to the session that it belongs
+/// to, which records them.
+fn recording_sink<'a>(
+    options: &AgentOptions,
+    session: &str,
+    mut sink: Box<dyn FnMut(AgentEvent) + 'a>,
+) -> Box<dyn FnMut(AgentEvent) + 'a> {
+    if options.subagent.parent.is_some() {
+        return sink;
+    }
+    let (home, clock, session) = (options.home.clone(), options.clock, session.to_owned());
+    let simulated = options.model.connection.endpoint().is_simulated();
+    Box::new(move |event| {
+        if let AgentEvent::ExchangeEnded(report) = &event
+            && let Some(cost_usd) = report.cost.filter(|cost| *cost > 0.0)
+        {
+            let entry = SpendingEntry { at: clock.now(), session: session.clone(), cost_usd, simulated };
+            if let Err(error) = record_spending(&home, &entry) {
+                tracing::warn!(%error, "the cost of an exchange is not recorded");
+            }
+        }
+        sink(event);
+    })
+}
+
 fn conversation_model(options: &AgentOptions, opened: &OpenedSession) -> ConversationModel {
     let connection = Arc::clone(&options.model.connection);
     let card = options.model.lens.card.clone();
@@ -417,6 +444,7 @@ fn conversation_model(options: &AgentOptions, opened: &OpenedSession) -> Convers
         time_waited: Duration::ZERO,
         reports_progress: options.model.reports_progress,
         alerts: options.model.alerts,
+        daily_max: options.model.daily_max,
         is_quiet: false,
         fallback: ModelFallback::of_options(&options.model),
     }

@@ -45,6 +45,8 @@ pub(crate) struct ConversationModel {
     pub(crate) reports_progress: bool,
     /// Prices from which on the user is warned.
     pub(crate) alerts: CostAlerts,
+    /// Budget of all sessions of a day, in US dollars; none without one, or if the user has lifted it.
+    pub(crate) daily_max: Option<f64>,
     /// Reports no progress of summaries, while one is written in the background.
     pub(crate) is_quiet: bool,
     /// The model to go on with if this one is overloaded.

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use pal_context::cache::ColdTurn;
+use pal_context::cache::{ColdTurn, ForkPrice, fork_price};
 use pal_context::cost_aware::idle_compaction_due;
 use pal_engine::CompactionResult;
 use pal_events::AgentEvent;
-use pal_model::text::short_tokens;
-use pal_model::{EntryBody, RequestSource, Timestamp};
+use pal_model::{EntryBody, EntryId, RequestSource, Timestamp};
 use pal_settings::KillSwitch;
 use pal_view::CacheTtl;
 
@@ -57,6 +56,11 @@ impl Agent<'_> {
         let turn = self.session.cold_turn(&self.config, now);
         self.runtime.background.pause(&self.session, &self.config, now);
         Ok(turn.filter(|turn| turn.price.is_some_and(|price| price >= least)))
+    }
+
+    /// Price of a fork of the conversation that starts now.
+    pub fn fork_price(&self) -> ForkPrice {
+        fork_price(self.session.view(), self.runtime.clock.now())
     }
 
     /// Reports the price of a prompt that goes into an expired cache.
@@ -115,18 +119,24 @@ impl Agent<'_> {
         Ok(outcome)
     }
 
-    /// Books the newest summary to the budget of background work.
-    fn book_summary(&self, source: &RequestSource) {
-        let Some(budget) = &self.runtime.background.budget else { return };
-        let newest = self.session.view().branch().iter().rev().find_map(|entry| match &entry.body {
-            EntryBody::Response(response) if response.source == *source => Some(response),
-            _ => None,
-        });
-        if let Some(response) = newest {
-            let now = self.runtime.clock.now();
-            budget.record_usage(source, &response.usage, response.cost, now);
-            budget.ended(source, &[], now);
+    /// Books the summary requests behind an entry to the budget of background work; returns what they cost.
+    fn book_summary(&self, source: &RequestSource, behind: Option<EntryId>) -> f64 {
+        let entries = self.session.view().branch().iter().rev();
+        let new =
+            entries.take_while(|entry| Some(entry.id) != behind).filter_map(|entry| match &entry.body {
+                EntryBody::Response(response) if response.source == *source => Some(response),
+                _ => None,
+            });
+        let now = self.runtime.clock.now();
+        let mut cost = 0.0;
+        for response in new {
+            cost += response.cost.unwrap_or(0.0);
+            if let Some(budget) = &self.runtime.background.budget {
+                budget.record_usage(source, &response.usage, response.cost, now);
+                budget.ended(source, &[], now);
+            }
         }
+        cost
     }
 
     fn judge_and_compact(&mut self, now: Timestamp) -> Result<IdleOutcome, AgentError> {
@@ -147,25 +157,18 @@ impl Agent<'_> {
             self.idle_judged = None;
             return Ok(IdleOutcome::Nothing);
         }
-        let before = self.session.view().state().totals;
+        let newest = self.session.view().newest_id();
         self.runtime.model.is_quiet = true;
         let compacted = self.session.compact_idle(verdict.reason, &self.config, now, &mut self.runtime);
         self.runtime.model.is_quiet = false;
         let is_cancelled = self.runtime.inbox.handle.cancel().is_cancelled();
         self.runtime.inbox.handle.finish_idle_work();
-        let spent = self.session.view().state().totals.since(&before);
-        if spent.responses > 0 {
-            self.book_summary(&source);
-        }
+        let cost = self.book_summary(&source, newest);
         match compacted? {
-            CompactionResult::Done { boundary, .. } => {
-                let tokens = |count: Option<u64>| count.map_or_else(|| String::from("?"), short_tokens);
-                self.runtime.events.notice(format!(
-                    "compacted in the pause, before the cache expired: {} → {} tokens for ${:.2}; /uncompact undoes it",
-                    tokens(boundary.tokens_before),
-                    tokens(boundary.tokens_after),
-                    spent.cost,
-                ));
+            CompactionResult::Done { .. } => {
+                let line =
+                    format!("compacted in the pause, before the cache expires: the summary cost ${cost:.2}");
+                self.runtime.events.notice(line);
                 Ok(IdleOutcome::Compacted)
             }
             _ if is_cancelled => Ok(IdleOutcome::Cancelled),

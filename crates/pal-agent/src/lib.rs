@@ -12,6 +12,7 @@ mod agent_runtime;
 mod agent_start;
 mod background_tasks;
 mod conversation_model;
+mod day_budget;
 mod disk_output_limit;
 mod error;
 mod event_sink;

@@ -50,6 +50,7 @@ pub fn run_settings(settings: &Settings, card: &ModelCard) -> RunSettings {
         turns_max: spending.turns_max,
         tokens_max: spending.tokens_max,
         cost_max: spending.cost_usd_max,
+        day: None,
         progress: ProgressLimits {
             stalled_turns_max: spending.stalled_turns_max,
             fruitless_turns_max: spending.fruitless_turns_max,

@@ -75,6 +75,8 @@ pub struct ModelOptions {
     pub alerts: CostAlerts,
     /// Model that answers the rest of a prompt if the model is overloaded; none to fail.
     pub fallback: Option<ModelProfile>,
+    /// Budget of all sessions of a day, in US dollars.
+    pub daily_max: Option<f64>,
     /// Reports every step of a response ([`pal_events::AgentEvent::Progress`]), not only its text.
     pub reports_progress: bool,
 }
@@ -169,6 +171,8 @@ pub struct SubagentOptions {
     pub teammate_command: Option<TeammateCommand>,
     /// Interval of progress lines for running subagents (§8.6); none for never.
     pub progress_every: Option<Duration>,
+    /// Maximum cost of each subagent, in US dollars.
+    pub cost_max: Option<f64>,
     /// Definitions of agents that were given with the options; they beat those of files.
     pub definitions: Vec<pal_tools::AgentDefinition>,
 }
@@ -284,6 +288,19 @@ impl AgentOptions {
         }
     }
 
+    /// Returns the model that writes summaries, or the reason why the chosen one cannot; none for the session's own.
+    pub(crate) fn compaction_lens(&self) -> Option<Result<Lens, String>> {
+        let name = self.model.policy.compaction_model.as_deref()?;
+        match (self.model.lookup)(Some(name)) {
+            Some(found) if found.lens.card.model == self.model.lens.card.model => None,
+            Some(found) => Some(Ok(found.lens)),
+            None => Some(Err(format!(
+                "compaction.model: the provider of {} does not offer {name}; {} writes the summaries",
+                self.model.lens.card.model, self.model.lens.card.model
+            ))),
+        }
+    }
+
     /// Returns the configuration of the session whose log is `log`.
     pub(crate) fn session_config(&self, log: &std::path::Path) -> SessionConfig {
         let model = &self.model;
@@ -294,6 +311,9 @@ impl AgentOptions {
         if model.policy.reactive_small_model {
             let small = (model.lookup)(None).map(|small| small.lens);
             config.compaction.reactive_lens = small.filter(|small| small.card.model != model.lens.card.model);
+        }
+        if let Some(Ok(lens)) = self.compaction_lens() {
+            config.compaction.lens = Some(lens);
         }
         if self.switches.is_off(KillSwitch::Compact) { config.without_summaries() } else { config }
     }

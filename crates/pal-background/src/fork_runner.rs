@@ -138,6 +138,7 @@ impl ForkRunner {
         RunSettings {
             turns_max: Some(self.limits.turns_max),
             cost_max: self.limits.cost_max,
+            day: None,
             progress: self.limits.progress,
             adds_notes: false,
             ..RunSettings::plain(output_tokens, output_tokens)

@@ -32,6 +32,7 @@ mod background_budget;
 mod background_config;
 mod cache_keepalive;
 mod clock;
+mod daily_spending;
 mod fork_runner;
 mod memory_prefetch;
 mod memory_tasks;
@@ -43,6 +44,7 @@ pub use background_budget::{BackgroundBudget, BackgroundLedger, BackgroundRun, r
 pub use background_config::{BackgroundConfig, BackgroundModel, DreamGateSettings, ExtractionOptions};
 pub use cache_keepalive::{CacheKeepalive, KeepaliveListener, SentPing};
 pub use clock::{Clock, random_ids};
+pub use daily_spending::{DaySpending, SpendingEntry, read_day_spending, record_spending};
 pub use memory_prefetch::{MemoryKeeper, MemoryPrefetch, WriteOrigin, memory_index};
 pub use memory_tasks::{
     Dream, DreamGate, DreamGates, DreamReport, DreamScheduler, DreamState, DreamTask, DreamTurn, Extraction,

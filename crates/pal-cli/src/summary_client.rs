@@ -41,6 +41,8 @@ pub(crate) struct SummaryClient {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct QuestionTotals {
     pub(crate) questions: u64,
+    /// Model that answered last.
+    pub(crate) model: Option<SmolStr>,
     pub(crate) usage: Usage,
     /// US dollars; none if a price is unknown.
     pub(crate) cost: Option<f64>,
@@ -109,19 +111,27 @@ impl ModelClient for SummaryClient {
             let why = String::from("no provider");
             return SummaryExchange { reply: SummaryReply::Failed(why), answered: None };
         };
-        let mut encoder =
-            RequestEncoder::new(&self.card, connection.endpoint().dialect(), self.cache_key.clone());
+        // Another model than the session's shares no cache with it.
+        let card = question.card.as_deref().unwrap_or(&self.card).clone();
+        let key = self.cache_key.clone().filter(|_| question.card.is_none());
+        let mut encoder = RequestEncoder::new(&card, connection.endpoint().dialect(), key);
         let call = encoder.encode(&question.request, betas);
-        let what = format!("{} writes a summary ({})", self.card.model, question.method.name());
+        let what = format!("{} writes a summary ({})", card.model, question.method.name());
         let exchange = exchange_with_progress(connection, call, what);
         match exchange.end {
             ExchangeEnd::Finished(finished) => {
-                let cost = self.card.cost(&finished.usage);
+                let cost = card.cost(&finished.usage);
                 self.totals.add(&finished.usage, cost);
+                self.totals.model = Some(card.model);
                 let reply = SummaryReply::of_answer(exchange.blocks, finished.stop_reason.as_deref());
                 SummaryExchange { reply, answered: Some((finished.response, finished.usage, cost)) }
             }
-            ExchangeEnd::Failed(failure) => SummaryExchange { reply: self.failed(&failure), answered: None },
+            ExchangeEnd::Failed(failure) => {
+                let reply = self.failed(&failure);
+                // The session's own model may be reached nevertheless.
+                self.is_hopeless &= question.card.is_none();
+                SummaryExchange { reply, answered: None }
+            }
             // This command never cancels.
             ExchangeEnd::Cancelled => {
                 SummaryExchange { reply: SummaryReply::Failed(String::from("stopped")), answered: None }

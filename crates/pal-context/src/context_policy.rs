@@ -32,6 +32,9 @@ pub struct ContextPolicy {
     pub reactive_only: bool,
     /// Asks the small model for the summary after a refusal, if its window holds the conversation.
     pub reactive_small_model: bool,
+    /// Model that writes the summaries of compactions, if its window holds the conversation; `None` for the
+    /// conversation's own.
+    pub compaction_model: Option<SmolStr>,
     /// Condition for condensing, by format.
     pub condense_modes: CondenseModes,
     /// Target characters of a condensed result; a listing has twice as many.
@@ -84,6 +87,7 @@ impl ContextPolicy {
             provider_compaction: false,
             reactive_only: false,
             reactive_small_model: false,
+            compaction_model: None,
             condense_modes: CondenseModes::STANDARD,
             condense_characters: CONDENSE_CHARACTERS,
             spill_characters: 50_000,

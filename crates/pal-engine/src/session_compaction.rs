@@ -215,7 +215,8 @@ impl Session {
         let lens = config.compaction.reactive_lens.as_ref();
         let lens = lens.filter(|_| order.trigger == CompactionTrigger::Reactive).cloned();
         let mut compaction = Compaction::new(&view, order, &config.limits, &config.policy, &config.paths)
-            .with_plain_lens(lens);
+            .with_plain_lens(lens)
+            .with_summary_lens(config.compaction.lens.clone());
         loop {
             match compaction.next(&view) {
                 CompactionStep::Ask(question) => {
@@ -230,7 +231,9 @@ impl Session {
                     let read = wanted.iter().map(|wanted| host.read_file(wanted)).collect();
                     compaction.receive_files(read);
                 }
-                CompactionStep::Done(done) => {
+                CompactionStep::Done(mut done) => {
+                    // The summary requests count for the session, too.
+                    done.boundary.snapshot.totals = self.view.state().totals;
                     return Ok(CompactionResult::Done {
                         boundary: Box::new(done.boundary),
                         attempts: done.attempts,

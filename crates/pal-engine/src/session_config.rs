@@ -63,6 +63,8 @@ pub struct CompactionSettings {
     pub notes: Option<SessionNotes>,
     /// Model that summarizes after a refusal, if its window holds the conversation; none for the session's own.
     pub reactive_lens: Option<Lens>,
+    /// Model that writes all summaries, if its window holds the conversation; none for the session's own.
+    pub lens: Option<Lens>,
 }
 
 impl SessionConfig {

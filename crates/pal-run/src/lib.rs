@@ -26,6 +26,6 @@ mod run_events;
 pub use progress_detector::ProgressLimits;
 pub use run::Run;
 pub use run_events::{
-    BrokenAnswer, CallRuling, IncomingMessage, ModelAnswer, RunEnd, RunInput, RunOutput, RunRecord,
-    RunSettings, ToolCall, ToolCallResult,
+    BrokenAnswer, CallRuling, DayBudget, IncomingMessage, ModelAnswer, RunEnd, RunInput, RunOutput,
+    RunRecord, RunSettings, ToolCall, ToolCallResult,
 };

@@ -10,8 +10,8 @@ use crate::call_queue::CallQueue;
 use crate::model_texts;
 use crate::progress_detector::{ProgressDetector, ProgressVerdict};
 use crate::run_events::{
-    BrokenAnswer, CallRuling, IncomingMessage, ModelAnswer, RunEnd, RunInput, RunOutput, RunRecord,
-    RunSettings, ToolCall, ToolCallResult,
+    BrokenAnswer, CallRuling, DayBudget, IncomingMessage, ModelAnswer, RunEnd, RunInput, RunOutput,
+    RunRecord, RunSettings, ToolCall, ToolCallResult,
 };
 
 /// Maximum consecutive continuations after `max_tokens`.
@@ -95,6 +95,11 @@ impl Run {
     pub fn with_spent(mut self, spent: UsageTotals) -> Run {
         self.spent = spent;
         self
+    }
+
+    /// Sets the budget of the day for the next prompt.
+    pub fn limit_day(&mut self, day: Option<DayBudget>) {
+        self.settings.day = day;
     }
 
     /// Reports whether a prompt is being worked on.
@@ -216,7 +221,7 @@ impl Run {
     }
 
     fn limit_reached(&self) -> Option<String> {
-        let RunSettings { turns_max, tokens_max, cost_max, .. } = self.settings;
+        let RunSettings { turns_max, tokens_max, cost_max, day, .. } = self.settings;
         let spent = self.spent.since(&self.spent_before);
         let (taken, paid) = (spent.tokens(), spent.cost);
         if let Some(most) = turns_max.filter(|most| self.turns >= *most) {
@@ -225,6 +230,13 @@ impl Run {
         if let Some(most) = tokens_max.filter(|most| taken >= *most) {
             let (most, taken) = (group_digits(most), group_digits(taken));
             return Some(format!("the limit of {most} tokens is reached ({taken} used)"));
+        }
+        if let Some(DayBudget { limit, left }) = day.filter(|day| paid >= day.left) {
+            return Some(format!(
+                "the daily budget of ${limit:.2} is used up (${:.2} spent today); raise `max_daily_cost_usd`, or go on \
+                 tomorrow (UTC)",
+                limit - left + paid
+            ));
         }
         cost_max
             .filter(|most| paid >= *most)

@@ -7,6 +7,15 @@ use smol_str::SmolStr;
 
 use crate::progress_detector::ProgressLimits;
 
+/// Budget of a day, over all sessions.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DayBudget {
+    /// Budget in US dollars.
+    pub limit: f64,
+    /// US dollars that are left of it when a prompt starts; not positive if it is used up.
+    pub left: f64,
+}
+
 /// Limits of a run, and its freedom to add notes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunSettings {
@@ -20,6 +29,8 @@ pub struct RunSettings {
     pub tokens_max: Option<u64>,
     /// Maximum cost per prompt, in US dollars.
     pub cost_max: Option<f64>,
+    /// Budget of the day that the prompt may use up; none without one.
+    pub day: Option<DayBudget>,
     /// Limits on turns without progress.
     pub progress: ProgressLimits,
     /// The run may add notes of its own to the conversation: to continue a truncated or broken answer, or to
@@ -37,6 +48,7 @@ impl RunSettings {
             turns_max: None,
             tokens_max: None,
             cost_max: None,
+            day: None,
             progress: ProgressLimits::STANDARD,
             adds_notes: true,
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use pal_context::cost_aware::CostAwareSettings;
 use pal_context::{CondenseMode, CondenseModes, ContextPolicy};
+use smol_str::SmolStr;
 
 use crate::setting_values::SettingValues;
 use crate::settings::{PolicySetting, Settings};
@@ -41,6 +42,7 @@ fn with_layers(values: &SettingValues<'_>, standard: &ContextPolicy) -> ContextP
         provider_compaction: values.is_on("compaction.provider"),
         reactive_only: values.is_on("compaction.reactive_only"),
         reactive_small_model: values.text("compaction.reactive_model").as_deref() == Some("small"),
+        compaction_model: values.text("compaction.model").map(SmolStr::from),
         condense_modes: condense_modes(values, standard.condense_modes),
         condense_characters: values
             .count("condense.target_characters")

@@ -190,6 +190,8 @@ pub const SETTING_KEYS: &[SettingKey] = &[
     key("max_fruitless_turns", SettingKind::Integer { from: 1 }, "50", TrustRequirement::UnlessLower, "Maximum consecutive responses without a tool call that returns something new").with_variables(&["PAL_MAX_FRUITLESS_TURNS"]),
     key("max_tokens_total", SettingKind::Integer { from: 1 }, "null", TrustRequirement::UnlessLower, "Maximum tokens of a session").with_variables(&["PAL_MAX_TOKENS_TOTAL"]),
     key("max_cost_usd", SettingKind::Dollars, "null", TrustRequirement::UnlessLower, "Maximum cost of a session in US dollars").with_variables(&["PAL_MAX_COST_USD"]),
+    key("max_subagent_cost_usd", SettingKind::Dollars, "null", TrustRequirement::UnlessLower, "Maximum cost of one subagent in US dollars; it then reports what it has").with_variables(&["PAL_MAX_SUBAGENT_COST_USD"]),
+    key("max_daily_cost_usd", SettingKind::Dollars, "null", TrustRequirement::UnlessLower, "Maximum cost of all sessions of a day (UTC) in US dollars; the terminal then asks, and `pal -p` stops with exit code 3").with_variables(&["PAL_MAX_DAILY_COST_USD"]),
 
     key("estimator", SettingKind::OneOf(&["calibrated", "classic"]), "\"calibrated\"", TrustRequirement::Needed, "Token estimator: fitted per model generation, or 4 bytes a token").with_variables(&["PAL_ESTIMATOR"]),
     key("policy", SettingKind::OneOf(&["threshold", "cost-aware"]), "\"threshold\"", TrustRequirement::Needed, "Context policy: fixed thresholds, or the cheapest expected cost (docs/policy.md)").with_variables(&["PAL_POLICY"]).with_former_values(&[("classic", "threshold"), ("thrifty", "cost-aware")]),

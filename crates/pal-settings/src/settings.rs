@@ -271,6 +271,10 @@ pub struct SpendingLimits {
     pub tokens_max: Option<u64>,
     /// Most US dollars of a session.
     pub cost_usd_max: Option<f64>,
+    /// Most US dollars of one subagent.
+    pub subagent_usd_max: Option<f64>,
+    /// Most US dollars of all sessions of a day (UTC).
+    pub daily_usd_max: Option<f64>,
     /// Token budget that the model sees.
     pub task_budget: Option<u64>,
     /// Most tokens of one answer.
@@ -667,6 +671,8 @@ fn spending(values: &SettingValues<'_>) -> SpendingLimits {
         turns_max: values.count("max_turns"),
         tokens_max: values.count("max_tokens_total"),
         cost_usd_max: values.number("max_cost_usd"),
+        subagent_usd_max: values.number("max_subagent_cost_usd"),
+        daily_usd_max: values.number("max_daily_cost_usd"),
         task_budget: values.count("task_budget_tokens"),
         output_tokens_max: values.count("max_output_tokens").unwrap_or(u64::MAX),
         stalled_turns_max: values.count("max_stalled_turns").unwrap_or(8),

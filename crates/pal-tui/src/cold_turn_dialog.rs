@@ -11,6 +11,8 @@ use crate::styled_text::{sanitize_line, wrap};
 use crate::theme::Theme;
 use crate::ui_events::ColdTurnAnswer;
 
+/// Keys of the question about the budget of the day.
+const BUDGET_KEYS: &str = "Enter sends, and lifts the budget for this session · Esc returns to editing";
 /// Keys of the dialog.
 const KEYS: &str = "Enter sends · c compacts first · Esc returns to editing";
 
@@ -18,6 +20,8 @@ const KEYS: &str = "Enter sends · c compacts first · Esc returns to editing";
 pub(crate) struct ColdTurnDialog {
     text: String,
     answer: mpsc::Sender<ColdTurnAnswer>,
+    /// True if compacting first is offered.
+    can_compact: bool,
     /// Time of the first frame that showed it.
     shown_at: Option<Instant>,
     width: usize,
@@ -25,7 +29,12 @@ pub(crate) struct ColdTurnDialog {
 
 impl ColdTurnDialog {
     pub(crate) fn new(text: &str, answer: mpsc::Sender<ColdTurnAnswer>) -> ColdTurnDialog {
-        ColdTurnDialog { text: sanitize_line(text), answer, shown_at: None, width: 80 }
+        ColdTurnDialog { text: sanitize_line(text), answer, can_compact: true, shown_at: None, width: 80 }
+    }
+
+    /// The same question about the budget of the day, without compacting first.
+    pub(crate) fn of_budget(text: &str, answer: mpsc::Sender<ColdTurnAnswer>) -> ColdTurnDialog {
+        ColdTurnDialog { can_compact: false, ..ColdTurnDialog::new(text, answer) }
     }
 
     fn reply(&self, answer: ColdTurnAnswer) -> DialogOutcome {
@@ -49,7 +58,7 @@ impl Dialog for ColdTurnDialog {
         }
         match key.code {
             KeyCode::Enter => self.reply(ColdTurnAnswer::Send),
-            KeyCode::Char('c' | 'C') => self.reply(ColdTurnAnswer::CompactFirst),
+            KeyCode::Char('c' | 'C') if self.can_compact => self.reply(ColdTurnAnswer::CompactFirst),
             _ => DialogOutcome::Open,
         }
     }
@@ -66,7 +75,8 @@ impl Dialog for ColdTurnDialog {
 
     fn drawn(&self, theme: Theme) -> DialogLines {
         let mut lines = wrap(&[Span::styled(self.text.clone(), theme.warning())], &[], &[], self.width);
-        lines.push(Line::from(Span::styled(KEYS, theme.dim())));
+        let keys = if self.can_compact { KEYS } else { BUDGET_KEYS };
+        lines.push(Line::from(Span::styled(keys, theme.dim())));
         DialogLines { lines, cursor: None }
     }
 

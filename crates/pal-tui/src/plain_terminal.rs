@@ -477,6 +477,11 @@ impl PlainSession {
                 self.transcript.note(&text);
                 let _ = answer.send(ColdTurnAnswer::Send);
             }
+            // Without an answer, the prompt is not sent.
+            UiEvent::BudgetAsked(text, _) => {
+                self.transcript
+                    .error(&format!("{text}; raise `max_daily_cost_usd`, or go on tomorrow (UTC)"));
+            }
             UiEvent::ShellPrinted(_) => {}
             UiEvent::ShellEnded { text, is_error } => self.transcript.end_shell(&text, is_error),
             UiEvent::CommandPrinted(text) => self.transcript.add(ansi::lines(&text)),

@@ -27,6 +27,9 @@ pub enum UiEvent {
     /// A prompt would go into an expired cache; its price in one line. The asker waits for the answer; a dropped
     /// sender means that the prompt is not sent.
     ColdTurnAsked(String, mpsc::Sender<ColdTurnAnswer>),
+    /// A prompt would exceed the budget of the day; one line about it. The answers are those to a cold turn, but for
+    /// compacting first.
+    BudgetAsked(String, mpsc::Sender<ColdTurnAnswer>),
     /// Output of the shell command that the user runs.
     ShellPrinted(String),
     /// The shell command that the user ran has ended.

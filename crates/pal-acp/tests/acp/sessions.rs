@@ -5,8 +5,8 @@ use std::sync::Arc;
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{
     CloseSessionRequest, CompactionStatus, ContentBlock, ListSessionsRequest, LoadSessionRequest,
-    NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionUpdate, SetSessionConfigOptionRequest,
-    SetSessionModeRequest, StopReason, ToolCallStatus, ToolKind,
+    NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionId, SessionUpdate,
+    SetSessionConfigOptionRequest, SetSessionModeRequest, StopReason, ToolCallStatus, ToolKind,
 };
 use pal_agent_testkit::{AgentWorld, ProviderSetup, calls, is_summary, log_lines, says};
 use pal_sim::{ExtractiveModel, SimulatedModel};
@@ -232,4 +232,61 @@ fn a_client_that_leaves_ends_a_running_prompt() {
         editor.until(|update| format!("{update:?}").contains("InProgress")).await;
     });
     assert!(begun.elapsed().as_secs() < 40, "the command is not waited for: {:?}", begun.elapsed());
+}
+
+/// Id of a session with about 110,000 tokens.
+fn large_session(world: &AgentWorld) -> SessionId {
+    let mut agent = world.start("model = \"claude-opus-4-6\"\npolicy = \"cost-aware\"\n");
+    for number in 0..3 {
+        agent.prompt(&format!("Part {number}. {}", "some words of a story ".repeat(8_500)));
+    }
+    let id = SessionId::new(agent.agent.id());
+    agent.finish();
+    id
+}
+
+fn talker() -> ProviderSetup {
+    ProviderSetup::answers(|at, ask| match is_summary(ask) {
+        true => ExtractiveModel.answer(ask),
+        false => says(&format!("Answer {at}.")),
+    })
+}
+
+#[test]
+fn an_idle_session_compacts_before_its_cache_expires() {
+    let world = world(talker());
+    let id = large_session(&world);
+    let settings = "model = \"claude-opus-4-6\"\npolicy = \"cost-aware\"\nclock_offset_s = 269\n";
+    edit(&world, settings, UserConsent::Silence, async |editor: TestEditor| {
+        editor.load(&id).await;
+        editor.until(|update| matches!(update, SessionUpdate::CompactionUpdate(_))).await;
+        let states = editor.updates(&id, |update| match update {
+            SessionUpdate::CompactionUpdate(update) => Some(update.status.clone()),
+            _ => None,
+        });
+        assert_eq!(states, [CompactionStatus::Completed]);
+        assert_eq!(editor.prompt(&id, "go on").await, StopReason::EndTurn);
+    });
+    let heard = world.provider.heard();
+    assert!(heard.asked.iter().any(|asked| asked.is_summary));
+    assert!(heard.asked.last().unwrap().text().len() < 200_000, "the summary is sent instead");
+}
+
+#[test]
+fn a_prompt_into_an_expired_cache_is_priced() {
+    let world = world(talker());
+    let id = large_session(&world);
+    let settings = "model = \"claude-opus-4-6\"\npolicy = \"cost-aware\"\nclock_offset_s = 4000\n";
+    edit(&world, settings, UserConsent::Silence, async |editor: TestEditor| {
+        editor.load(&id).await;
+        assert_eq!(editor.prompt(&id, "go on").await, StopReason::EndTurn);
+        let notices = editor.updates(&id, |update| match update {
+            SessionUpdate::Notice(notice) => {
+                serde_json::to_value(notice).ok().map(|notice| notice.to_string())
+            }
+            _ => None,
+        });
+        let notices = notices.join("\n");
+        assert!(notices.contains("cache expired 61 min ago: this turn writes "), "{notices}");
+    });
 }

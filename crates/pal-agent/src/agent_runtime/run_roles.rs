@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pal_context::cache::fork_price;
 use pal_engine::{
     EngineError, PermissionPrompt, RunEvent, RunInbox, RunObserver, Session, SessionConfig, ToolExecutor,
     TurnHooks,
@@ -39,6 +40,10 @@ impl ToolExecutor for AgentRuntime<'_> {
         self.pending.todo_reminder.called(&call);
         if call.name == AGENT {
             self.subagents.set_may(self.permissions.mode, &self.permissions.rules);
+            if is_fork_call(&call) {
+                let price = fork_price(session.view(), self.clock.now());
+                self.events.notice(format!("a fork {}", price.line()));
+            }
         }
         self.tools.running.push((call.id.clone(), call.name.clone(), Instant::now()));
         if call.name == "Read" {
@@ -277,4 +282,10 @@ fn cache_break_alarm(found: &CacheBreak, least: Option<f64>) -> Option<AgentEven
             found.reason()
         ),
     })
+}
+
+/// Returns whether a call starts a fork of the conversation.
+fn is_fork_call(call: &ToolCall) -> bool {
+    let input: Option<serde_json::Value> = serde_json::from_str(&call.input).ok();
+    input.is_some_and(|input| input["subagent_type"].as_str().is_some_and(|kind| kind.trim() == "fork"))
 }

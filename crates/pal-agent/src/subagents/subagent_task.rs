@@ -116,6 +116,8 @@ impl SubagentTask {
             Some(call) => SessionOrigin::Branched { of: team.log.clone(), call: call.clone() },
             None => SessionOrigin::New(None),
         };
+        let limits = [options.model.run.cost_max, options.subagent.cost_max];
+        options.model.run.cost_max = limits.into_iter().flatten().reduce(f64::min);
         if let Some(directory) = directory {
             options.sources.search.directory = directory.to_owned();
         }

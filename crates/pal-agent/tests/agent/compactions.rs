@@ -249,3 +249,73 @@ fn the_small_model_summarizes_after_a_refusal_if_the_setting_says_so() {
     assert_eq!(summarizers(""), ["claude-opus-5"]);
     assert_eq!(summarizers("compaction.reactive_model = \"small\"\n"), ["claude-haiku-4-5"]);
 }
+
+/// Models of the responses to summary requests, with their prices.
+fn summaries(agent: &pal_agent_testkit::TestAgent) -> Vec<(String, f64)> {
+    let responses = agent.log_of_kind("response").into_iter().filter(|line| line["source"] == "compact");
+    responses
+        .map(|line| (line["model"].as_str().unwrap().to_owned(), line["cost"].as_f64().unwrap()))
+        .collect()
+}
+
+fn talk(agent: &mut pal_agent_testkit::TestAgent, prompts: &[&str]) {
+    for prompt in prompts {
+        agent.prompt(prompt);
+    }
+}
+
+#[test]
+fn another_model_writes_the_summary_if_the_settings_name_it() {
+    let prices = |settings: &str| {
+        let world = AgentWorld::new(talker(200));
+        let mut agent = world.start(&format!("model = \"claude-opus-4-6\"\n{settings}"));
+        talk(&mut agent, &["one", "two", "three"]);
+        agent.agent.compact(None).unwrap();
+        assert_eq!(boundaries(&agent), 1);
+        (summaries(&agent), agent.notices())
+    };
+    let (cheap, _) = prices("compaction.model = \"claude-haiku-4-5\"\n");
+    assert_eq!(cheap.len(), 1);
+    assert!(cheap[0].0.contains("haiku"), "{cheap:?}");
+    let (own, told) = prices("");
+    assert!(!told.contains("own model"), "{told}");
+    assert!(own[0].0.contains("opus") && own[0].1 > 0.0 && cheap[0].1 > 0.0, "{own:?} {cheap:?}");
+}
+
+#[test]
+fn the_own_model_writes_the_summary_if_the_other_one_cannot() {
+    // Its window does not hold the conversation.
+    let mut setup = talker(400);
+    setup.cards = String::from("[models.claude-haiku-4-5]\nwindow = 6000\nmax_output = 1000\n");
+    let world = AgentWorld::new(setup);
+    let mut agent = world.start("compaction.model = \"claude-haiku-4-5\"\n");
+    talk(&mut agent, &["one", "two", "three", "four"]);
+    agent.agent.compact(None).unwrap();
+    assert!(agent.notices().contains("does not fit the window of claude-haiku-4-5"), "{}", agent.notices());
+    assert!(summaries(&agent).iter().all(|(model, _)| model.contains("opus")));
+    // It answers without a summary.
+    let world = AgentWorld::new(ProviderSetup::answers(|at, ask| match is_summary(ask) {
+        true if at == 3 => says(""),
+        true => ExtractiveModel.answer(ask),
+        false => says(&format!("Answer {at}.{}", " It is a long one.".repeat(200))),
+    }));
+    let mut agent = world.start("compaction.model = \"claude-haiku-4-5\"\n");
+    talk(&mut agent, &["one", "two", "three"]);
+    agent.agent.compact(None).unwrap();
+    let told = agent.notices();
+    assert!(told.contains("claude-haiku-4-5 wrote no summary") && told.contains("own model"), "{told}");
+    let models: Vec<String> = summaries(&agent).into_iter().map(|(model, _)| model).collect();
+    assert!(models.len() == 2 && models[0].contains("haiku") && models[1].contains("opus"), "{models:?}");
+}
+
+#[test]
+fn the_cost_of_a_summary_stays_in_the_totals_of_the_session() {
+    let world = AgentWorld::new(talker(200));
+    let mut agent = world.start("");
+    talk(&mut agent, &["one", "two", "three"]);
+    let before = agent.agent.session().view().state().totals;
+    agent.agent.compact(None).unwrap();
+    let spent = agent.agent.session().view().state().totals.since(&before);
+    let [(_, cost)] = summaries(&agent)[..] else { panic!("{:?}", summaries(&agent)) };
+    assert!(cost > 0.0 && spent.responses == 1 && (spent.cost - cost).abs() < 1e-9, "{spent:?} {cost}");
+}

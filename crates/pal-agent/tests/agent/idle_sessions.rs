@@ -224,3 +224,26 @@ fn no_idle_compaction_without_its_setting_a_person_or_budget() {
     assert_eq!(typing.agent.compact_if_idle().unwrap(), IdleOutcome::Nothing);
     assert!(typing.agent.until_idle_compaction() > Some(Duration::from_secs(5)));
 }
+
+#[test]
+fn an_unexpected_cache_break_above_its_price_raises_an_alarm() {
+    let alarms = |settings: &str| {
+        let world = AgentWorld::new(talker(50));
+        let mut agent = world.start(&format!("{MODEL}{settings}"));
+        agent.prompt(&long_prompt(0));
+        agent.prompt("Is it cached?");
+        agent.agent.break_cache().unwrap();
+        agent.prompt("Go on.");
+        let broken = agent.events(|event| matches!(event, AgentEvent::CacheBroken(_)).then_some(()));
+        assert_eq!(broken.len(), 1, "{settings}");
+        agent.events(|event| match event {
+            AgentEvent::Alarm { kind, cost, text } => Some((*kind, *cost, text.clone())),
+            _ => None,
+        })
+    };
+    let raised = alarms("cache_break_alarm_usd = 0.05\n");
+    let [(kind, cost, text)] = raised.as_slice() else { panic!("{raised:?}") };
+    assert!(*kind == "cache_break" && *cost > 0.05 && text.contains("were paid again, $"), "{raised:?}");
+    assert_eq!(alarms("cache_break_alarm_usd = 0\n"), []);
+    assert_eq!(alarms(""), [], "a dollar by default");
+}

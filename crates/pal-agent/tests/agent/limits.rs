@@ -5,7 +5,7 @@ use pal_events::PromptEnd;
 use pal_sim::{ModelOutput, StopOverride};
 use serde_json::json;
 
-use crate::{BYPASS, bash};
+use crate::{BYPASS, bash, talker};
 
 #[test]
 fn a_limit_ends_the_prompt_after_the_calls_before_it() {
@@ -60,4 +60,28 @@ fn searches_that_alternate_are_no_progress() {
     let mut agent = world.start("max_stalled_turns = 3\n");
     assert!(matches!(agent.prompt("go").end, PromptEnd::Limit(_)));
     assert_eq!(world.provider.heard().asked.len(), 5);
+}
+
+#[test]
+fn a_used_up_day_stops_all_sessions_until_the_user_lifts_it() {
+    let world = AgentWorld::new(talker(20));
+    let settings = "max_daily_cost_usd = 0.001\n";
+    let mut agent = world.start(settings);
+    assert_eq!(agent.agent.budget_question(), None);
+    // The first request is paid, and then the budget is used up.
+    assert_eq!(agent.prompt("one").end, PromptEnd::Done);
+    let PromptEnd::Limit(why) = agent.prompt("two").end else { panic!("no limit") };
+    assert!(why.starts_with("the daily budget of $0.00 is used up"), "{why}");
+    assert!(why.contains("max_daily_cost_usd"), "{why}");
+    agent.finish();
+    let mut other = world.start(settings);
+    assert!(matches!(other.prompt("three").end, PromptEnd::Limit(_)), "it holds for all sessions");
+    assert_eq!(world.provider.heard().asked.len(), 1);
+    let question = other.agent.budget_question().unwrap();
+    assert!(question.contains("is used up"), "{question}");
+    other.agent.lift_day_budget();
+    assert_eq!(other.prompt("four").end, PromptEnd::Done);
+    other.finish();
+    let mut tomorrow = world.start(&format!("{settings}clock_offset_s = 86400\n"));
+    assert_eq!(tomorrow.prompt("five").end, PromptEnd::Done);
 }

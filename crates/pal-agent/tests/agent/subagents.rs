@@ -114,6 +114,11 @@ fn forks_repeat_the_request_of_their_parent_and_read_its_cache() {
         _ => None,
     });
     assert_eq!(usage.len(), 2);
+    // Its price was told before it started.
+    let told = agent.notices();
+    let line =
+        told.lines().find(|line| line.starts_with("a fork reads ")).unwrap_or_else(|| panic!("{told}"));
+    assert!(line.contains("K cached tokens, about $") && line.contains("; writes "), "{line}");
     for usage in usage {
         let all = usage.cache_read_input_tokens + usage.cache_creation_input_tokens + usage.input_tokens;
         assert!(usage.cache_read_input_tokens * 100 >= all * 98, "{usage:?}");
@@ -313,4 +318,15 @@ fn a_compaction_restores_the_running_subagents() {
         assert!(agent.agent.wait_for_message().unwrap());
         agent.agent.run_queued_messages().unwrap();
     }
+}
+
+#[test]
+fn a_subagent_stops_at_its_own_budget() {
+    let input = json!({"description": "Look", "prompt": "[A task] Look.", "subagent_type": "general"});
+    let world = AgentWorld::new(parent(vec![input], |_| calls("On.", &[("Glob", json!({"pattern": "*"}))])));
+    let mut agent = world.start(&format!("{BYPASS}max_subagent_cost_usd = 0.01\n"));
+    assert_eq!(agent.prompt("work").end, PromptEnd::Done);
+    let heard = world.provider.heard();
+    let report = heard.asked.last().unwrap().text();
+    assert!(report.contains("the limit of $0.01 is reached"), "{report}");
 }

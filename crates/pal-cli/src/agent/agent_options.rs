@@ -145,6 +145,7 @@ fn model_options(
         alerts: settings.alerts,
         fallback: fallback_model(args, settings, card, &lookup)?,
         lookup,
+        daily_max: settings.spending.daily_usd_max,
         reports_progress: args.output.include_partial_messages,
     })
 }
@@ -217,6 +218,7 @@ fn subagent_options(args: &AgentArgs, settings: &Settings) -> Result<SubagentOpt
         teammate_command: Some(teammate_command()),
         progress_every: (!settings.switches.is_off(KillSwitch::Progress))
             .then_some(settings.progress_interval),
+        cost_max: settings.spending.subagent_usd_max,
         definitions,
     })
 }

@@ -10,16 +10,18 @@ use std::process::ExitCode;
 use pal_agent::CompactionPreview;
 use pal_context::{CompactionRange, CompactionRequest, CompactionTrigger, RestoreSources, SummaryMethod};
 use pal_engine::CompactionResult;
-use pal_model::RequestSource;
+use pal_model::{ModelCard, RequestSource};
 use pal_settings::KillSwitch;
+use pal_view::{Lens, ViewScope};
 
 use crate::arguments::{CompactArgs, SummaryMethodArg};
 use crate::compaction_range::{LATER, find_range};
 use crate::failure::Failure;
+use crate::loaded_session::lens;
 use crate::notices::print_notice;
 use crate::open_session::{OpenSession, now};
 use crate::provider::{endpoint, has_access, usual_provider};
-use crate::settings::Settings;
+use crate::settings::{Settings, full_model_name};
 use crate::summary_client::{QuestionTotals, SummaryClient};
 use compaction_hooks::CompactionHooks;
 use compaction_report::CompactionReport;
@@ -40,6 +42,9 @@ pub(crate) fn compact(
     let mut stored = OpenSession::open(&arguments.session, arguments.model.as_deref(), settings)?;
     if let Some(with) = arguments.with {
         stored.engine.policy.provider_compaction = with == SummaryMethodArg::Provider;
+    }
+    if arguments.model.is_none() {
+        stored.engine.compaction.lens = compaction_lens(&stored.card, settings);
     }
     // The range is checked before the method is chosen.
     let reach = find_range(arguments.from.as_deref(), arguments.up_to.as_deref(), stored.session.view())?;
@@ -73,7 +78,7 @@ pub(crate) fn compact(
     let report = CompactionReport {
         is_preview: arguments.preview,
         lines_max: usize::MAX,
-        model: &stored.card.model,
+        model: helper.totals.model.as_deref().unwrap_or(&stored.card.model),
         before: &before,
         reach,
         boundary: &boundary,
@@ -180,6 +185,14 @@ fn compaction_request(
         sources: RestoreSources { not_restored: vec![transcript], ..RestoreSources::default() },
         params: pal_context::RequestParams::default(),
     }
+}
+
+/// Model that the setting `compaction.model` names, if the provider of the session's model offers it.
+fn compaction_lens(card: &ModelCard, settings: &Settings) -> Option<Lens> {
+    let name = settings.context_policy().compaction_model?;
+    let other = settings.cards.find(&full_model_name(&name, settings)).card;
+    let is_other = other.model != card.model && usual_provider(&other) == usual_provider(card);
+    is_other.then(|| lens(&other, settings.estimator, ViewScope::Current))
 }
 
 fn engine_failure(error: &pal_engine::EngineError) -> Failure {

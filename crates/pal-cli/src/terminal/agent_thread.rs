@@ -193,7 +193,7 @@ impl AgentThread<'_> {
     /// Works on a prompt, then on messages that arrived too late for it.
     fn prompt(&mut self, content: Option<Content>) -> Result<(), Failure> {
         if let Some(content) = &content
-            && !self.confirm_cold_turn(content)?
+            && !self.confirm_price(content)?
         {
             return Ok(());
         }
@@ -210,9 +210,17 @@ impl AgentThread<'_> {
         Ok(())
     }
 
-    /// Asks about the price of a prompt that goes into an expired cache, and compacts the conversation first if the user
+    /// Asks about a prompt that exceeds the budget of the day or goes into an expired cache, and compacts the conversation first if the user
     /// wants that. Returns whether the prompt is to be sent.
-    fn confirm_cold_turn(&mut self, content: &Content) -> Result<bool, Failure> {
+    fn confirm_price(&mut self, content: &Content) -> Result<bool, Failure> {
+        if let Some(question) = self.agent()?.budget_question() {
+            let (sender, answer) = channel();
+            self.send_event(UiEvent::BudgetAsked(question, sender));
+            match answer.recv() {
+                Ok(ColdTurnAnswer::Send) => self.agent()?.lift_day_budget(),
+                _ => return Ok(false),
+            }
+        }
         let Some(turn) = self.agent()?.cold_turn().map_err(|error| failure(&error))? else { return Ok(true) };
         let (sender, answer) = channel();
         self.send_event(UiEvent::ColdTurnAsked(turn.line(), sender));
@@ -279,7 +287,13 @@ impl SlashSession<'static> for AgentThread<'_> {
             model: ModelArgs { model, ..before.model.clone() },
             ..before.clone()
         };
-        let Err(failure) = self.open() else { return Ok(()) };
+        let Err(failure) = self.open() else {
+            if let Some(agent) = self.agent.as_ref().filter(|_| is_fork) {
+                let line = format!("the first prompt of this fork {}", agent.fork_price().line());
+                self.send_event(UiEvent::Event(AgentEvent::Notice(line)));
+            }
+            return Ok(());
+        };
         let resume = open_log.map(|log| log.display().to_string());
         // The open session may be a fork itself: opening it again must not fork it again.
         let session = SessionArgs { resume, fork_session: false, session_id: None, ..before.session.clone() };

@@ -4,6 +4,7 @@
 mod break_cause;
 mod breakpoint_plan;
 mod cold_turn;
+mod fork_price;
 mod request_comparison;
 mod request_diff;
 mod ttl_latch;
@@ -13,6 +14,7 @@ pub use break_cause::{
 };
 pub use breakpoint_plan::{BreakpointOptions, plan_breakpoints};
 pub use cold_turn::{ColdTurn, cache_expiry, cold_turn};
+pub use fork_price::{ForkPrice, fork_price};
 pub use request_comparison::{SentRequest, find_differences};
 pub use request_diff::request_diff;
 pub use ttl_latch::{HourTtlEligibility, choose_ttl, latched_ttl};

@@ -120,9 +120,31 @@ pub struct Compaction {
     dropped: usize,
     truncations: usize,
     /// Model for plain requests that fit its window, instead of the conversation's.
-    plain_lens: Option<Lens>,
+    plain_model: Option<PlainModel>,
     summary: Option<(SummaryMethod, SummarySource)>,
     files: Option<Vec<RestoredFile>>,
+}
+
+/// A model for plain requests besides the conversation's own.
+#[derive(Clone, Debug)]
+struct PlainModel {
+    lens: Lens,
+    /// True if it is asked before the conversation's own, by any method.
+    is_first: bool,
+}
+
+/// Notice that another model than the chosen one is asked.
+const OWN_MODEL: &str = "the conversation's own model is asked";
+
+/// Reason why a reply is no summary.
+fn reply_problem(reply: &SummaryReply) -> Option<String> {
+    match reply {
+        SummaryReply::Response(blocks) => {
+            summary_parser::summary(blocks).err().map(|failure| failure.to_string())
+        }
+        SummaryReply::Failed(message) => Some(message.clone()),
+        SummaryReply::TooLong(_) => Some(String::from("the provider found it too long")),
+    }
 }
 
 impl Compaction {
@@ -149,7 +171,7 @@ impl Compaction {
             attempts: Vec::new(),
             dropped: 0,
             truncations: 0,
-            plain_lens: None,
+            plain_model: None,
             summary: None,
             files: None,
         }
@@ -157,7 +179,21 @@ impl Compaction {
 
     /// Sets the model for plain requests that fit its window, instead of the conversation's.
     pub fn with_plain_lens(self, plain_lens: Option<Lens>) -> Compaction {
-        Compaction { plain_lens, ..self }
+        let plain_model = plain_lens.map(|lens| PlainModel { lens, is_first: false });
+        Compaction { plain_model, ..self }
+    }
+
+    /// Sets a model that is asked first, by a plain request, if its window holds the conversation. If it fails, the
+    /// conversation's own model is asked as usual.
+    pub fn with_summary_lens(mut self, lens: Option<Lens>) -> Compaction {
+        let is_allowed = self.order.trigger == CompactionTrigger::Idle
+            || self.order.methods.as_ref().is_none_or(|only| only.contains(&SummaryMethod::Plain));
+        if let Some(lens) = lens.filter(|_| is_allowed && !self.gave_up) {
+            let at = self.ways.iter().position(|way| *way != SummaryMethod::Notes).unwrap_or(self.ways.len());
+            self.ways.insert(at, SummaryMethod::Plain);
+            self.plain_model = Some(PlainModel { lens, is_first: true });
+        }
+        self
     }
 
     /// Returns the next step.
@@ -190,6 +226,12 @@ impl Compaction {
     /// Receives the result of a summary request.
     pub fn receive_reply(&mut self, view: &View, reply: SummaryReply) {
         let Some(how) = self.asked.take() else { return };
+        if let Some(model) = self.plain_model.take_if(|model| model.is_first)
+            && let Some(why) = reply_problem(&reply)
+        {
+            self.attempts.push(format!("{} wrote no summary: {why}; {OWN_MODEL}", model.lens.card.model));
+            return;
+        }
         match reply {
             SummaryReply::Response(blocks) if how == SummaryMethod::Provider => {
                 match summary_parser::provider_block(&blocks) {
@@ -268,6 +310,9 @@ impl Compaction {
                 None
             }
             SummaryMethod::Fork | SummaryMethod::Provider => self.ask_fork(view, cut, conversation, how),
+            SummaryMethod::Plain if self.plain_model.as_ref().is_some_and(|model| model.is_first) => {
+                self.ask_first(view, summarised)
+            }
             SummaryMethod::Plain => self.ask_plain(view, summarised, 0, how),
             // The whole was already tried.
             SummaryMethod::Truncated if self.dropped == 0 => None,
@@ -387,7 +432,7 @@ impl Compaction {
         summarised: &[VisibleEntry<'_>],
         directive: &str,
     ) -> Option<SummaryQuestion> {
-        let lens = self.plain_lens.as_ref()?;
+        let lens = &self.plain_model.as_ref()?.lens;
         let plain =
             plain_request::plain_view(view, lens, summarised, self.dropped, summary_prompt::PLAIN_SYSTEM);
         let max_tokens = self.budgets().scale(OUTPUT).min(lens.card.max_output);
@@ -401,6 +446,25 @@ impl Compaction {
         let method = if self.dropped == 0 { SummaryMethod::Plain } else { SummaryMethod::Truncated };
         let card = Some(Box::new(lens.card.clone()));
         Some(SummaryQuestion { method, card, request: plain.fork(options, directive) })
+    }
+
+    /// Asks the model that goes before the conversation's own.
+    fn ask_first(&mut self, view: &View, summarised: &[VisibleEntry<'_>]) -> Option<CompactionStep> {
+        let directive = self.directive(view, SummaryMethod::Plain);
+        match self.other_plain(view, summarised, &directive) {
+            Some(question) => {
+                self.asked = Some(SummaryMethod::Plain);
+                Some(CompactionStep::Ask(Box::new(question)))
+            }
+            None => {
+                if let Some(model) = self.plain_model.take() {
+                    let model = model.lens.card.model;
+                    self.attempts
+                        .push(format!("the conversation does not fit the window of {model}; {OWN_MODEL}"));
+                }
+                None
+            }
+        }
     }
 
     fn ask_plain(

@@ -37,6 +37,7 @@ fn every_setting_of_a_layer_changes_the_policy() {
             "true" => "false",
             "\"always\"" | "\"pressure\"" => "\"never\"",
             "\"main\"" => "\"small\"",
+            "null" if key.name == "compaction.model" => "\"claude-haiku-4-5\"",
             "4000" => "5000",
             "{}" => "{ Bash = 96 }",
             // Below the default, so that no other figure limits it.

@@ -34,6 +34,7 @@ fn a_wrong_value_names_the_setting_and_what_it_wants() {
         ("max_turns = 0", "max_turns = 0 is not valid: expected an integer of at least 1"),
         ("git_timeout_ms = -1", "git_timeout_ms = -1 is not valid: expected an integer of at least 0"),
         ("max_cost_usd = -0.5", "expected an amount in US dollars above 0"),
+        ("cold_turn_warning_usd = -1", "expected an amount in US dollars, or 0 for never"),
         ("cache_ttl = \"2h\"", "cache_ttl = \"2h\" is not valid: expected one of 5m, 1h"),
         ("effort = \"hihg\"", "low, medium, high, xhigh, max; did you mean `high`?"),
         ("sandbox = true", "expected one of auto, on, off"),

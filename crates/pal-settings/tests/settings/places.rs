@@ -248,3 +248,21 @@ fn names_of_the_last_release_work_and_warn() {
     let variable = World::new().variable("PAL_POLICY", "classic").settings();
     assert_eq!((variable.policy, variable.warnings.len()), (PolicySetting::Threshold, 1));
 }
+
+#[test]
+fn prices_and_budgets_are_read() {
+    let standard = World::new().settings();
+    assert_eq!((standard.alerts.cold_turn, standard.alerts.cache_break), (Some(0.5), Some(1.0)));
+    assert_eq!((standard.spending.subagent_usd_max, standard.spending.daily_usd_max), (None, None));
+    let text = "cold_turn_warning_usd = 0\ncache_break_alarm_usd = 2.5\nmax_subagent_cost_usd = 0.2\n\
+                max_daily_cost_usd = 10\ncompaction.model = \"claude-haiku-4-5\"\nidle_compaction = true\n";
+    let set = World::new().user(text).settings();
+    assert_eq!((set.alerts.cold_turn, set.alerts.cache_break), (None, Some(2.5)));
+    assert_eq!((set.spending.subagent_usd_max, set.spending.daily_usd_max), (Some(0.2), Some(10.0)));
+    let policy = set.context_policy();
+    assert_eq!(policy.compaction_model.as_deref(), Some("claude-haiku-4-5"));
+    assert!(policy.idle_compaction && !standard.context_policy_of(PolicySetting::Threshold).idle_compaction);
+    assert!(standard.context_policy_of(PolicySetting::CostAware).idle_compaction);
+    let off = World::new().user("idle_compaction = false\n").settings();
+    assert!(!off.context_policy_of(PolicySetting::CostAware).idle_compaction);
+}

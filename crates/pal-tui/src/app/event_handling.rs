@@ -35,6 +35,9 @@ impl App {
             UiEvent::ColdTurnAsked(text, answer) => {
                 self.dialogs.questions.push(Box::new(ColdTurnDialog::new(&text, answer)));
             }
+            UiEvent::BudgetAsked(text, answer) => {
+                self.dialogs.questions.push(Box::new(ColdTurnDialog::of_budget(&text, answer)));
+            }
             UiEvent::ShellPrinted(text) => self.display.transcript.add_shell_output(&text),
             UiEvent::ShellEnded { text, is_error } => self.display.transcript.end_shell(&text, is_error),
             UiEvent::CommandPrinted(text) => self.display.transcript.add(ansi::lines(&text)),

@@ -75,6 +75,7 @@ pub(super) fn write(
         writeln!(out, "{}", overview.to_json())?;
     } else {
         overview.write_text(style_for(arguments.color), columns(), out)?;
+        super::write_day(settings, false, out)?;
     }
     Ok(ExitCode::SUCCESS)
 }

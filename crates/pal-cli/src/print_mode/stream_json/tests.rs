@@ -200,6 +200,13 @@ fn events() -> Vec<AgentEvent> {
         AgentEvent::Compacted(Box::new(Boundary { trigger: "auto".into(), ..Boundary::default() })),
         AgentEvent::CacheBroken(Box::new(fall)),
         AgentEvent::SubagentActivity { agent: "scout".into(), doing: "Reading tests".into() },
+        AgentEvent::ColdTurn {
+            expired_for: Duration::from_secs(740),
+            tokens: 412_300,
+            cost: Some(2.06),
+            text: "cache expired".into(),
+        },
+        AgentEvent::Alarm { kind: "cache_break", cost: 2.5, text: "cache break".into() },
         AgentEvent::Notice("look".into()),
         AgentEvent::Warning("damaged".into()),
         AgentEvent::Mode("plan".into()),
@@ -220,6 +227,8 @@ fn events() -> Vec<AgentEvent> {
             | AgentEvent::Thinking(_) => {}
             AgentEvent::AnswerDiscarded { .. }
             | AgentEvent::Waiting { .. }
+            | AgentEvent::ColdTurn { .. }
+            | AgentEvent::Alarm { .. }
             | AgentEvent::Notice(_)
             | AgentEvent::Ended(_) => {}
             AgentEvent::ToolStarted { .. }
