@@ -33,6 +33,7 @@ mod background_config;
 mod cache_keepalive;
 mod clock;
 mod fork_runner;
+mod fork_tools;
 mod memory_prefetch;
 mod memory_tasks;
 mod note_keeper;

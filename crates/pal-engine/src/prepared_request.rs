@@ -4,6 +4,7 @@ use pal_context::{
     ActionKind, CompactionRequest, CompactionTrigger, LAYERS, Layer, LayerAction, Proposal, RequestParams,
     SummaryMethod,
 };
+use pal_model::text::group_digits;
 use pal_model::{Decision, DecisionKind, EntryBody, LayerReport, Timestamp};
 use pal_view::{RenderOptions, Request};
 use smol_str::SmolStr;
@@ -48,11 +49,14 @@ impl Session {
         let size = self.view.size().tokens;
         // In reactive-only mode the provider decides what is too long.
         let is_limited = config.limits.auto_compact.is_some() && !config.policy.reactive_only;
-        if is_limited && config.limits.fill(size).blocking {
+        // A short answer is better than none: what no compaction made smaller is sent if it leaves room for one.
+        let room = config.limits.window.min(self.view.lens().card.prompt_limit());
+        if is_limited && config.limits.fill(size).blocking && size + ANSWER_TOKENS_MIN > room {
             return Err(EngineError::Full(format!(
-                "{size} tokens leave no room for an answer in a window of {}, and no compaction made them fewer; \
+                "{} tokens leave no room for an answer in a window of {}, and no compaction made them fewer; \
                  choose a model with a larger window, shorten the instructions, or start a new session",
-                config.limits.window
+                group_digits(size),
+                group_digits(config.limits.window)
             )));
         }
         Ok(self.rendered(config, size, now, reports))

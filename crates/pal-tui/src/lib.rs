@@ -12,6 +12,7 @@ mod attachments;
 mod completion;
 mod consent_document;
 mod dialog;
+mod dialog_page;
 mod diff;
 mod editor;
 mod event_inbox;
