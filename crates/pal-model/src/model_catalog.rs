@@ -193,14 +193,17 @@ impl ModelCatalog {
         }
     }
 
-    /// Returns this catalog with the given context window for every model and nothing else changed: a server whose
-    /// cards promise more than it accepts.
+    /// Returns this catalog with the given context window for every model: a server whose cards promise more than it
+    /// accepts. Answers are as long as before, except where they would leave half of the window for the prompt.
     pub fn with_server_window(&self, window: u64) -> ModelCatalog {
         let narrowed = |card: &RawCard| RawCard { window: Some(window), ..card.clone() };
         let outputs = self.with_window(window);
         let models = outputs.models.into_iter().map(|(name, card)| {
-            let max_output = Some(self.find(&name).card.max_output);
-            (name, RawCard { max_output, ..card })
+            let own = self.find(&name).card;
+            match own.caching {
+                CacheMode::Explicit => (name, RawCard { max_output: Some(own.max_output), ..card }),
+                CacheMode::Automatic | CacheMode::Hybrid => (name, card),
+            }
         });
         ModelCatalog {
             claude_defaults: narrowed(&self.claude_defaults),
@@ -449,11 +452,15 @@ mod tests {
     }
 
     #[test]
-    fn with_server_window_changes_only_the_window() {
+    fn with_server_window_leaves_room_for_prompts() {
         let cards = ModelCatalog::built_in().with_server_window(8_000);
         for name in cards.names() {
             let (with, without) = (cards.find(name).card, ModelCatalog::built_in().find(name).card);
-            assert_eq!(with, ModelCard { window: 8_000, ..without }, "{name}");
+            let max_output = match without.caching {
+                CacheMode::Explicit => without.max_output,
+                CacheMode::Automatic | CacheMode::Hybrid => 1_000,
+            };
+            assert_eq!(with, ModelCard { window: 8_000, max_output, ..without }, "{name}");
         }
     }
 

@@ -22,7 +22,8 @@ impl ModelUsage {
 
     /// Adds an exchange with a provider.
     pub(super) fn add(&mut self, report: &ExchangeReport) {
-        let Some(usage) = &report.usage else { return };
+        // A server that reports no usage is not shown with zeros.
+        let Some(usage) = report.usage.as_ref().filter(|usage| usage.is_reported()) else { return };
         let searches = usage.server_tool_use.map_or(0, |calls| calls.web_search_requests);
         *self.searches.entry(report.model.clone()).or_default() += searches;
         let totals = self.totals.entry(report.model.clone()).or_default();
