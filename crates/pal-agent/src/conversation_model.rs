@@ -79,6 +79,18 @@ impl ConversationModel {
         ))
     }
 
+    /// Limits answers to what the provider accepts; returns the notice for the user.
+    pub(crate) fn learn_output_limit(&mut self, tokens: u64) -> String {
+        let promised = std::mem::replace(&mut self.card.max_output, tokens);
+        let model = &self.card.model;
+        format!(
+            "the server accepts answers of {} tokens for {model}, not {} as its model card says. To set it for all \
+             sessions, write to models.toml in the home directory: [models.\"{model}\"] max_output = {tokens}",
+            group_digits(tokens),
+            group_digits(promised),
+        )
+    }
+
     /// Stores how many tokens the provider counts for what was estimated.
     pub(crate) fn observe_tokens(&self, observation: &TokenObservation) {
         let TokenObservation { estimated, reported } = *observation;

@@ -181,7 +181,7 @@ impl HookRunner {
                 spoken.denied = spoken.denied.or(Some(format!("a hook does not want it: {why}")));
             }
             Some((HookPermission::Ask, why)) => {
-                spoken.asks = Some(format!("a hook wants somebody to be asked: {why}"))
+                spoken.asks = Some(format!("a hook wants the user to be asked: {why}"))
             }
             Some((HookPermission::Allow, _)) => spoken.allowed = true,
             None => {}

@@ -480,7 +480,7 @@ fn not_asked(call: &ToolCall, input: &SharedText, why: &str, rule: &str) -> (Cal
         )
     });
     let words = format!(
-        "Not carried out: {why}, and nobody is here to be asked.{way} Do not try the same by another route: do what can be \
+        "Not carried out: {why}, and no user is available to ask.{way} Do not try the same by another route: do what can be \
          done without it, and say in your last message what it was needed for."
     );
     (CallRuling::Refused(words), Some(denial(call, input, why, rule)))

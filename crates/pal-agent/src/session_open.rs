@@ -478,7 +478,7 @@ fn guidance_of(mode: PermissionMode) -> &'static str {
         }
         PermissionMode::Plan => {
             "This session plans: look at whatever you need and change nothing. When the plan stands, show it with \
-             ExitPlanMode; if that is not possible, end with a plan that somebody else could carry out."
+             ExitPlanMode; if that is not possible, end with a plan that another agent can carry out."
         }
         PermissionMode::Bypass => "Calls are not asked about.",
     }

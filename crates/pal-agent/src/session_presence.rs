@@ -47,7 +47,9 @@ impl SessionPresence {
         project: &Path,
     ) -> Option<SessionPresence> {
         let opened = open(home, session, project);
-        opened.inspect_err(|why| tracing::warn!(why, "nobody can write to this session")).ok()
+        opened
+            .inspect_err(|why| tracing::warn!(why, "other agents cannot send messages to this session"))
+            .ok()
     }
 
     /// Updates the activity shown to others.

@@ -10,7 +10,8 @@ pub(crate) struct SessionSwitches {
     switches: KillSwitches,
     /// Policy without switches.
     policy: ContextPolicy,
-    auto_compact: Option<u64>,
+    /// Limits without switches, before the session learned of a smaller window.
+    limits: WindowLimits,
 }
 
 /// Applies switches to a session's configuration.
@@ -21,7 +22,7 @@ pub fn apply_switches(switches: &KillSwitches, engine: &mut SessionConfig) {
 impl SessionSwitches {
     pub(crate) fn new(switches: &KillSwitches, engine: &SessionConfig) -> SessionSwitches {
         let switches = switches.for_session();
-        SessionSwitches { switches, policy: engine.policy.clone(), auto_compact: engine.limits.auto_compact }
+        SessionSwitches { switches, policy: engine.policy.clone(), limits: engine.limits }
     }
 
     pub(crate) fn is_off(&self, switch: KillSwitch) -> bool {
@@ -53,6 +54,7 @@ impl SessionSwitches {
         engine.cache.watch_off = !on(KillSwitch::BreakDetector);
         engine.compaction.compaction_off = !on(KillSwitch::Compact);
         let is_auto = on(KillSwitch::AutoCompact) && on(KillSwitch::Compact);
-        engine.limits.auto_compact = self.auto_compact.filter(|_| is_auto);
+        let limits = self.limits.lowered_to(engine.limits.window);
+        engine.limits.auto_compact = limits.auto_compact.filter(|_| is_auto);
     }
 }

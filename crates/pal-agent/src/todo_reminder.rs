@@ -59,7 +59,7 @@ impl TodoReminder {
         let list = self.list.as_ref().filter(|_| self.answers >= ANSWERS_MAX)?;
         let text = format!(
             "Your list of things to do has not changed for {} answers. If it is out of date, bring it up to date with Todo; if it \
-             no longer helps, empty it. Nobody else sees this note, so do not answer it. The list:\n{list}",
+             no longer helps, empty it. The user does not see this note, so do not answer it. The list:\n{list}",
             self.answers
         );
         self.answers = 0;

@@ -7,26 +7,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pal_engine::ConversationFork;
 use pal_events::summarize_call;
 use pal_model::{
-    BlockType, Content, ContentBlock, ModelCard, RequestSource, ResponseId, SharedText, ToolUseId,
-    UsageTotals,
+    BlockType, Content, ContentBlock, ModelCard, RequestSource, ResponseId, ToolUseId, UsageTotals,
 };
-use pal_permissions::{Confinement, SandboxLevel, ToolAccess};
 use pal_process::CancelToken;
 use pal_provider::{ExchangeEnd, ProviderConnection, ProviderExchange, RequestEncoder};
 use pal_run::{
     BrokenAnswer, CallRuling, ModelAnswer, ProgressLimits, Run, RunEnd, RunInput, RunOutput, RunRecord,
     RunSettings, ToolCall, ToolCallResult,
 };
-use pal_tools::{ToolContext, ToolHandler, ToolInput, ToolOutput, Workspace};
+use pal_tools::{ToolHandler, Workspace};
 use smol_str::SmolStr;
 
 use crate::background_budget::BackgroundBudget;
 use crate::clock::Clock;
+use crate::fork_tools::{AccessCheck, CallRefusal, ForkTools, GrantedCall};
 use crate::timed_exchange::{ExchangeListener, TimedExchange};
 
 /// Maximum tokens of an answer.
@@ -34,9 +33,6 @@ const OUTPUT_TOKENS: u64 = 8_000;
 
 /// Error of a cancelled fork.
 const STOPPED: &str = "it was stopped";
-
-/// Checks one access of a call; the error is text for the model.
-pub(crate) type AccessCheck = Box<dyn Fn(&ToolAccess, &Workspace) -> Result<(), String> + Send>;
 
 /// Callback for each turn.
 pub(crate) type TurnListener = Box<dyn Fn(ForkTurn) + Send>;
@@ -393,97 +389,6 @@ impl ForkDriver<'_> {
     }
 }
 
-/// Tools and access of a fork.
-struct ForkTools<'a> {
-    tools: &'a [Box<dyn ToolHandler>],
-    workspace: &'a Workspace,
-    access: &'a AccessCheck,
-    cancel: &'a CancelToken,
-}
-
-impl<'a> ForkTools<'a> {
-    /// Parses a call of an answer; none without an id.
-    fn parse_call(&self, block: &ContentBlock) -> Option<ToolCall> {
-        if block.kind() != BlockType::ToolUse {
-            return None;
-        }
-        let id = block.tool_use_id()?.clone();
-        let name = SmolStr::new(block.string("name").unwrap_or_default());
-        let input = SharedText::from(block.field("input").unwrap_or("{}"));
-        let tool = pal_tools::find_tool(self.tools, &name);
-        let is_read_only = tool.is_some_and(|tool| tool.is_read_only(&ToolInput(input.clone())));
-        Some(ToolCall { id, name, input, is_read_only, problem: None })
-    }
-
-    /// Grants a call that needs nothing beyond the fork's access.
-    fn authorize(&self, call: &ToolCall) -> Result<GrantedCall<'a>, CallRefusal> {
-        let name = &call.name;
-        let Some(tool) = pal_tools::find_tool(self.tools, name) else {
-            let text = String::from("This tool is not available here.");
-            return Err(CallRefusal { summary: name.to_string(), text });
-        };
-        let input = ToolInput(call.input.clone());
-        let checked = tool.required_access(&input, self.workspace).and_then(|needs| match needs.is_empty() {
-            // A tool that declares no access cannot be checked.
-            true => Err(String::from("this tool is not available here.")),
-            false => needs.iter().try_for_each(|need| (self.access)(need, self.workspace)).map(|()| needs),
-        });
-        match checked {
-            Ok(needs) => Ok(GrantedCall { id: call.id.clone(), tool, input, needs }),
-            Err(why) => {
-                let summary = format!("{name}: {why}");
-                Err(CallRefusal { summary, text: format!("Not carried out: {why}") })
-            }
-        }
-    }
-
-    /// Executes calls in parallel; returns their results in order.
-    fn execute(&self, calls: &[GrantedCall<'_>]) -> Vec<ToolCallResult> {
-        let ForkTools { workspace, cancel, .. } = *self;
-        std::thread::scope(|scope| {
-            let running: Vec<_> =
-                calls.iter().map(|call| scope.spawn(move || call.execute(workspace, cancel))).collect();
-            let results = calls.iter().zip(running).map(|(call, running)| {
-                let crashed = |_| ToolCallResult::failed(&call.id, "The tool broke down.");
-                running.join().unwrap_or_else(crashed)
-            });
-            results.collect()
-        })
-    }
-}
-
-/// A call outside of the fork's access.
-struct CallRefusal {
-    /// One line for the report.
-    summary: String,
-    /// Text for the model.
-    text: String,
-}
-
-/// An authorized call.
-struct GrantedCall<'a> {
-    id: ToolUseId,
-    tool: &'a dyn ToolHandler,
-    input: ToolInput,
-    needs: Vec<ToolAccess>,
-}
-
-impl GrantedCall<'_> {
-    fn changes_files(&self) -> bool {
-        self.needs.iter().any(|need| matches!(need, ToolAccess::Write(_)))
-    }
-
-    fn execute(&self, workspace: &Workspace, cancel: &CancelToken) -> ToolCallResult {
-        // A fork cannot ask.
-        let confinement = &Confinement::whole(SandboxLevel::ReadOnly);
-        let (granted, call, progress) = (&self.needs, &self.id, &|_: &str| {});
-        let context = ToolContext { workspace, granted, confinement, call, cancel, progress };
-        let started = Instant::now();
-        let ToolOutput { content, is_error, .. } = self.tool.run(&self.input, &context);
-        ToolCallResult { took: started.elapsed(), ..ToolCallResult::plain(call, content, is_error) }
-    }
-}
-
 /// Waits unless cancelled.
 fn wait_unless_cancelled(wait: Duration, cancel: &CancelToken) {
     let (sender, cancelled) = channel();
@@ -507,13 +412,15 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use pal_engine::CacheSettings;
-    use pal_model::{EntryBody, MessageOrigin, ModelCatalog, Timestamp, Usage};
-    use pal_permissions::TargetPath;
+    use pal_model::{EntryBody, MessageOrigin, ModelCatalog, SharedText, Timestamp, Usage};
+    use pal_permissions::{TargetPath, ToolAccess};
     use pal_prompt::{PrefixInputs, assemble};
     use pal_provider::{ClientPolicy, ProviderEndpoint};
-    use pal_tools::MediaSupport;
+    use pal_tools::{MediaSupport, ToolContext, ToolInput, ToolOutput};
     use pal_view::{Estimator, Lens, ViewScope};
     use pal_wire::{Dialect, FailureKind, ProviderFailure, ResponseEnd};
+
+    use std::time::Instant;
 
     use super::*;
 

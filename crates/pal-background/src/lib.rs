@@ -34,6 +34,7 @@ mod cache_keepalive;
 mod clock;
 mod daily_spending;
 mod fork_runner;
+mod fork_tools;
 mod memory_prefetch;
 mod memory_tasks;
 mod note_keeper;

@@ -24,6 +24,7 @@ pub(crate) fn cost_without_cache(card: &ModelCard, usage: &Usage) -> Option<f64>
         input_tokens: usage.prompt_tokens(),
         output_tokens: usage.output_tokens,
         iterations: usage.iterations.as_ref().map(|passes| passes.iter().map(plain).collect()),
+        server_tool_use: usage.server_tool_use,
         ..Usage::default()
     })
 }

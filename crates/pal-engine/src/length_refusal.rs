@@ -71,6 +71,13 @@ impl Session {
         }
     }
 
+    /// Limits all answers, those of summaries included, to what the provider accepts for the model.
+    pub(crate) fn limit_answers(&mut self, limit: u64) {
+        let mut lens = self.view.lens().clone();
+        lens.card.max_output = lens.card.max_output.min(limit);
+        self.switch_model(lens);
+    }
+
     /// Reduces a context that the provider refused; returns false if nothing is left to leave out.
     pub(crate) fn reduce(
         &mut self,
@@ -165,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_window_follows_the_figures_of_the_refusal() {
-        let stated = |prompt, window| ContextOverflow { prompt, window, output: None };
+        let stated = |prompt, window| ContextOverflow { prompt, window, ..ContextOverflow::UNKNOWN };
         // The provider counts as we do; it counts half of what we do; it says only the limit.
         assert_eq!(window_after_refusal(40_000, &stated(Some(40_000), Some(32_768))), 31_785);
         assert_eq!(window_after_refusal(80_000, &stated(Some(40_000), Some(32_768))), 63_570);
@@ -182,12 +189,14 @@ mod tests {
             prompt: Some(prompt),
             output: Some(output),
             window: Some(window),
+            output_limit: None,
         };
         assert_eq!(fitting_answer(&together(190_000, 21_000, 200_000)), Some(9_984));
         // Too little would be left, or the provider counts the prompt alone.
         assert_eq!(fitting_answer(&together(199_500, 21_000, 200_000)), None);
         assert_eq!(fitting_answer(&together(201_000, 21_000, 200_000)), None);
-        let alone = ContextOverflow { prompt: Some(190_000), window: Some(200_000), output: None };
+        let alone =
+            ContextOverflow { prompt: Some(190_000), window: Some(200_000), ..ContextOverflow::UNKNOWN };
         assert_eq!(fitting_answer(&alone), None);
     }
 }

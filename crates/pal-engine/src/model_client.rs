@@ -17,6 +17,9 @@ pub trait ModelClient {
     /// request of that size was accepted.
     fn learn_window(&mut self, _window: u64) {}
 
+    /// Notes that the provider accepts only answers of `tokens` tokens for this model, less than its card says.
+    fn learn_output_limit(&mut self, _tokens: u64) {}
+
     /// Takes in how many tokens the provider counts for content that was estimated.
     fn observe_tokens(&mut self, _observation: &TokenObservation) {}
 

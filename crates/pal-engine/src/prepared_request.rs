@@ -4,6 +4,7 @@ use pal_context::{
     ActionKind, CompactionRequest, CompactionTrigger, LAYERS, Layer, LayerAction, Proposal, RequestParams,
     SummaryMethod,
 };
+use pal_model::text::group_digits;
 use pal_model::{Decision, DecisionKind, EntryBody, LayerReport, Timestamp};
 use pal_view::{RenderOptions, Request};
 use smol_str::SmolStr;
@@ -44,18 +45,53 @@ impl Session {
         for layer in LAYERS {
             reports.push(self.run(layer, config, now, host)?);
         }
+        if self.lacks_answer_room(config) {
+            self.compact_over_threshold(config, now, host)?;
+        }
         self.latch(config, now)?;
         let size = self.view.size().tokens;
-        // In reactive-only mode the provider decides what is too long.
-        let is_limited = config.limits.auto_compact.is_some() && !config.policy.reactive_only;
-        if is_limited && config.limits.fill(size).blocking {
+        if self.lacks_answer_room(config) {
             return Err(EngineError::Full(format!(
-                "{size} tokens leave no room for an answer in a window of {}, and no compaction made them fewer; \
+                "{} tokens leave no room for an answer in a window of {}, and no compaction made them fewer; \
                  choose a model with a larger window, shorten the instructions, or start a new session",
-                config.limits.window
+                group_digits(size),
+                group_digits(config.limits.window)
             )));
         }
         Ok(self.rendered(config, size, now, reports))
+    }
+
+    /// Returns true if no answer would fit behind the context. What no compaction made smaller is sent as long as it
+    /// leaves room for a short answer; in reactive-only mode the provider decides what is too long.
+    fn lacks_answer_room(&self, config: &SessionConfig) -> bool {
+        let is_limited = config.limits.auto_compact.is_some() && !config.policy.reactive_only;
+        let size = self.view.size().tokens;
+        let room = config.limits.window.min(self.view.lens().card.prompt_limit());
+        is_limited && config.limits.fill(size).blocking && size + ANSWER_TOKENS_MIN > room
+    }
+
+    /// Makes the context as small as possible where no compaction gets below the threshold, because the prefix fills
+    /// most of the window: whatever can be sent is better than an error.
+    fn compact_over_threshold(
+        &mut self,
+        config: &SessionConfig,
+        now: Timestamp,
+        host: &mut dyn SessionHost,
+    ) -> Result<(), EngineError> {
+        if config.summary_methods.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(());
+        }
+        self.shorten_waiting(config, now, host)?;
+        let order = CompactionRequest {
+            methods: Some(vec![SummaryMethod::Extractive]),
+            ..config.compaction_request(CompactionTrigger::Reactive)
+        };
+        match self.compact(order, config, now, host)? {
+            CompactionResult::Blocked(hook) => Err(EngineError::Full(format!(
+                "no room is left for an answer, and the hook `{hook}` forbids compaction: change the hook, or start anew"
+            ))),
+            CompactionResult::Done { .. } | CompactionResult::Refused(_) => Ok(()),
+        }
     }
 
     /// Records that the conversation goes on with another model: usage that the earlier one reported is in other tokens.

@@ -117,6 +117,13 @@ impl Session {
                 }
                 RequestOutcome::Broke(broke) => return Err(EngineError::Broke(Box::new(broke))),
                 RequestOutcome::Failed(message) => return Err(EngineError::Provider(message)),
+                RequestOutcome::TooLong {
+                    overflow: ContextOverflow { output_limit: Some(limit), .. },
+                    ..
+                } if limit > 0 && limit < prepared.request.max_tokens() => {
+                    self.limit_answers(limit);
+                    host.learn_output_limit(limit);
+                }
                 RequestOutcome::TooLong { message, .. } if !may_compact => return Err(self.too_long(message)),
                 RequestOutcome::TooLong { overflow, message } => {
                     rejected += 1;

@@ -9,11 +9,14 @@ pub struct ContextOverflow {
     pub window: Option<u64>,
     /// Tokens requested for the answer, if the provider counts them against the window.
     pub output: Option<u64>,
+    /// Maximum tokens of an answer, whatever the prompt, if that is what was exceeded.
+    pub output_limit: Option<u64>,
 }
 
 impl ContextOverflow {
     /// A refusal without figures.
-    pub const UNKNOWN: ContextOverflow = ContextOverflow { prompt: None, window: None, output: None };
+    pub const UNKNOWN: ContextOverflow =
+        ContextOverflow { prompt: None, window: None, output: None, output_limit: None };
 
     /// Maximum tokens of a prompt with the answer that was requested.
     pub fn prompt_limit(&self) -> Option<u64> {

@@ -28,6 +28,7 @@ mod keepalive_stats;
 mod log_entry;
 mod log_repair;
 mod model_card;
+mod model_catalog;
 mod raw_json;
 mod shared_text;
 mod suggestion;
@@ -60,9 +61,10 @@ pub use keepalive_stats::KeepaliveStats;
 pub use log_entry::{EntryBody, EntryError, EntryKind, LogEntry};
 pub use log_repair::{DamagedRange, LogRepair, RepairLink};
 pub use model_card::{
-    CacheMode, CardLookup, CatalogError, FormerPrices, ModelCapabilities, ModelCard, ModelCatalog, PriceTier,
-    ThinkingModes, TokenGeneration, TokenPrices, sent_model_name,
+    CacheMode, FormerPrices, ModelCapabilities, ModelCard, PriceTier, ThinkingModes, TokenGeneration,
+    TokenPrices,
 };
+pub use model_catalog::{CardLookup, CatalogError, ModelCatalog, sent_model_name};
 pub use raw_json::{
     JsonError, JsonField, array_items, escape_into, has_lone_surrogate, member, member_string, object_fields,
     replace_lone_surrogates, unescape,
@@ -75,5 +77,5 @@ pub use tag_escape::{
 };
 pub use timestamp::{TimeError, Timestamp};
 pub use token_estimator::TokenEstimator;
-pub use token_usage::{CacheCreation, Usage, UsageBasis, UsageIteration};
+pub use token_usage::{CacheCreation, ServerToolUse, Usage, UsageBasis, UsageIteration};
 pub use tool_kind::ToolKind;

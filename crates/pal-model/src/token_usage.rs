@@ -24,6 +24,9 @@ pub struct Usage {
     /// Passes of this response, if reported. A `compaction` pass is billed in addition to the totals above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterations: Option<Vec<UsageIteration>>,
+    /// Calls of the provider's own tools that are billed one by one, if there were any.
+    #[serde(deserialize_with = "billed_calls", skip_serializing_if = "Option::is_none")]
+    pub server_tool_use: Option<ServerToolUse>,
     /// Source of the counts.
     #[serde(deserialize_with = "known_basis", skip_serializing_if = "UsageBasis::is_reported")]
     pub basis: UsageBasis,
@@ -69,6 +72,22 @@ pub struct CacheCreation {
     /// Tokens written with a TTL of one hour.
     #[serde(deserialize_with = "or_zero")]
     pub ephemeral_1h_input_tokens: u64,
+}
+
+/// Calls of the provider's own tools.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerToolUse {
+    /// Web searches.
+    #[serde(deserialize_with = "or_zero")]
+    pub web_search_requests: u64,
+}
+
+/// Reads calls of the provider's tools; none if there were none. Another shape counts as none.
+fn billed_calls<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ServerToolUse>, D::Error> {
+    let value = serde_json::Value::deserialize(from)?;
+    let calls = serde_json::from_value(value).unwrap_or_default();
+    Ok((calls != ServerToolUse::default()).then_some(calls))
 }
 
 /// One pass of a response.

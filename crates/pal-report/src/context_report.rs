@@ -45,7 +45,7 @@ pub(crate) enum ContextSubject {
         /// Name for people.
         name: String,
         path: PathBuf,
-        size: ContextSize,
+        size: Box<ContextSize>,
     },
 }
 
@@ -109,7 +109,7 @@ impl ContextReport {
             size.tokens,
         );
         let tokens = size.tokens;
-        let subject = ContextSubject::Stored { name, path, size };
+        let subject = ContextSubject::Stored { name, path, size: Box::new(size) };
         ContextReport { subject, view, request, limits, tokens, contents, slices, outlook: Some(outlook) }
     }
 

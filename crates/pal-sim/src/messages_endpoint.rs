@@ -153,6 +153,7 @@ impl SimulatedProvider {
         let fitted = self.ask_model(&turn, rendered.tokens);
         let mut blocks = self.writer(&mut turn).blocks(&fitted);
         let mut usage = usage_json::totals(&served, fitted.tokens());
+        usage.server_tool_use = usage_json::server_tool_use(&blocks);
         let message = usage_json::pass("message", &served, fitted.tokens());
         if let Some(compacted) = compacted {
             blocks.insert(0, SharedText::from(compacted.block));

@@ -1,6 +1,6 @@
 //! Usage as the provider reports it.
 
-use pal_model::{CacheCreation, Usage, UsageIteration};
+use pal_model::{BlockType, CacheCreation, ContentBlock, ServerToolUse, SharedText, Usage, UsageIteration};
 use serde_json::{Value, json};
 
 use crate::prefix_cache::CacheLookup;
@@ -28,8 +28,19 @@ pub(crate) fn totals(served: &CacheLookup, output: u64) -> Usage {
             ephemeral_1h_input_tokens: served.written_1h,
         }),
         iterations: None,
+        server_tool_use: None,
         basis: Default::default(),
     }
+}
+
+/// Billed calls of the provider's own tools in the blocks of a response.
+pub(crate) fn server_tool_use(blocks: &[SharedText]) -> Option<ServerToolUse> {
+    let is_search = |block: &&SharedText| {
+        let block = ContentBlock::parse(SharedText::clone(block));
+        block.kind() == BlockType::ServerToolUse && block.string("name").as_deref() == Some("web_search")
+    };
+    let web_search_requests = blocks.iter().filter(is_search).count() as u64;
+    (web_search_requests > 0).then_some(ServerToolUse { web_search_requests })
 }
 
 /// Usage members besides the token counts.
@@ -55,7 +66,7 @@ pub(crate) fn to_json(usage: &Usage, beside: &UsageExtras<'_>) -> String {
         },
         "output_tokens": usage.output_tokens,
         "output_tokens_details": {"thinking_tokens": beside.thinking_tokens},
-        "server_tool_use": null,
+        "server_tool_use": usage.server_tool_use,
         "service_tier": "standard",
         "inference_geo": beside.geo,
         "speed": if beside.is_fast { "fast" } else { "standard" },

@@ -52,7 +52,7 @@ fn mask(own: &Path) -> Option<PathBuf> {
         return Some(path);
     }
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(&path);
-    let text = "This file holds credentials and is hidden from commands that nobody allowed.\n";
+    let text = "This file holds credentials and is hidden from commands that were not allowed.\n";
     let written = made.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
     (written.is_ok() || path.exists()).then_some(path)
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::consent_document::{PriorContent, consent_document, plan_lines, rule_lines};
 use crate::dialog::{Dialog, DialogLines, DialogOutcome, is_too_early};
+use crate::dialog_page::DialogPage;
 use crate::editor::{Editor, lay_out_text};
 use crate::styled_text::{columns, line_columns, truncate_columns};
 use crate::theme::Theme;
@@ -52,70 +53,6 @@ enum DialogChoice {
 
 /// Tool whose call is a plan to approve.
 const EXIT_PLAN: &str = "ExitPlanMode";
-
-/// Scroll position of the document, and the lines that have been on screen.
-#[derive(Default)]
-struct DialogPage {
-    /// Columns and rows of the layout.
-    size: (usize, usize),
-    document: Vec<Line<'static>>,
-    /// First visible line, and number of visible lines.
-    top: usize,
-    rows: usize,
-    /// First line of the last frame; scrolling cannot skip a page that was not drawn.
-    drawn_top: usize,
-    /// Lines that have been on screen.
-    seen: Vec<bool>,
-    /// The choices share one line.
-    is_compact: bool,
-    /// There is room for the document only.
-    is_bare: bool,
-    /// A line shows the scroll position.
-    has_position: bool,
-    /// An approving key was rejected.
-    is_refused: bool,
-}
-
-impl DialogPage {
-    fn is_long(&self) -> bool {
-        self.document.len() > self.rows
-    }
-
-    fn n_unseen(&self) -> usize {
-        self.seen.iter().filter(|is_seen| !**is_seen).count()
-    }
-
-    fn last_top(&self) -> usize {
-        self.document.len().saturating_sub(self.rows)
-    }
-
-    fn scroll_to(&mut self, top: usize) {
-        self.top = top.min(self.last_top());
-        self.is_refused = false;
-    }
-
-    fn scroll_down(&mut self, rows: usize) {
-        self.scroll_to((self.top + rows).min(self.drawn_top + self.rows));
-    }
-
-    /// Position line below a document that does not fit.
-    fn position(&self, width: usize, theme: Theme) -> Line<'static> {
-        let (total, unseen) = (self.document.len(), self.n_unseen());
-        let (first, last) = (self.top + 1, (self.top + self.rows).min(total));
-        let text = match (self.is_refused, self.seen.iter().position(|is_seen| !is_seen)) {
-            (true, Some(at)) => format!(
-                "  scroll to the end first (PgDn): {unseen} of {total} lines not seen, from line {} on",
-                at + 1
-            ),
-            (_, Some(_)) => {
-                format!("  lines {first}–{last} of {total} · PgDn and ↓ scroll · {unseen} not seen yet")
-            }
-            (_, None) => format!("  lines {first}–{last} of {total} · PgUp and ↑ scroll back · all seen"),
-        };
-        let style = if self.is_refused { theme.warning().patch(theme.strong()) } else { theme.accent() };
-        Line::from(Span::styled(truncate_columns(&text, width), style))
-    }
-}
 
 impl PermissionDialog {
     pub(crate) fn new(asked: PermissionQuestion, answer: mpsc::Sender<Consent>) -> PermissionDialog {

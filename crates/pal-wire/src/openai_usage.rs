@@ -72,6 +72,7 @@ pub(crate) fn parse_usage(raw: &str) -> Usage {
             ephemeral_1h_input_tokens: lifetimes.ttl_12h_tokens,
         }),
         iterations: None,
+        server_tool_use: None,
         basis: Default::default(),
     }
 }

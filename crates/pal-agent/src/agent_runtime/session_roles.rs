@@ -37,6 +37,11 @@ impl ModelClient for AgentRuntime<'_> {
         }
     }
 
+    fn learn_output_limit(&mut self, tokens: u64) {
+        let notice = self.model.learn_output_limit(tokens);
+        self.events.notice(notice);
+    }
+
     fn observe_tokens(&mut self, observation: &TokenObservation) {
         self.model.observe_tokens(observation);
     }

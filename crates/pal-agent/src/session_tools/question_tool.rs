@@ -94,7 +94,7 @@ fn with_answers(input: &SharedText, answers: Vec<QuestionAnswer>) -> SharedText 
 }
 
 /// Text of a refusal without a user. Text for the model.
-const NO_USER: &str = "Not asked: nobody is here to answer. Decide yourself by what the project and the task say, \
+const NO_USER: &str = "Not asked: no user is available to answer. Decide yourself by what the project and the task say, \
                                   and state in your last message what you assumed.";
 
 /// Text of a refusal by a client that cannot show questions. Text for the model.

@@ -94,7 +94,7 @@ impl SubagentTask {
             None => self.prompt.clone(),
             Some(_) => format!(
                 "{FORKED}\nThe agent itself goes on elsewhere. You know everything that was said, and you have one task, which is \
-                 yours alone; do nothing besides it, and ask nobody. Your last message is all that anybody reads of you: make it \
+                 yours alone; do nothing besides it, and ask no questions. Only your last message is read: make it \
                  a report with what was asked for.\n\nThe task: {}",
                 self.prompt
             ),

@@ -287,7 +287,7 @@ impl TeamMailbox {
             if let Err(error) =
                 self.say(&from, MessagePurpose::ShutdownResponse(true), ("ends", "I end now."), None)
             {
-                tracing::warn!(error, "nobody heard that this agent ends");
+                tracing::warn!(error, "no agent was told that this agent ends");
             }
         }
     }

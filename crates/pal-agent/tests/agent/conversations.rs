@@ -388,6 +388,13 @@ fn a_web_search_is_a_request_of_its_own_that_goes_on_after_a_pause() {
     let mut agent = world.start("permissions.allow = [\"WebSearch\"]\n");
     let ended = agent.prompt("What is new?");
     assert_eq!((ended.denials.len(), ended.spent.responses), (0, 4), "the search counts for the session");
+    let searching: f64 = agent
+        .log_of_kind("response")
+        .iter()
+        .filter(|response| response["usage"]["server_tool_use"]["web_search_requests"] == 1)
+        .filter_map(|response| response["cost"].as_f64())
+        .sum();
+    assert!(searching > 0.01, "the fee of the search is part of its cost: {searching}");
     let heard = world.provider.heard();
     assert!(heard.refused.is_empty(), "{:?}", heard.refused);
     let search = &heard.asked[1];

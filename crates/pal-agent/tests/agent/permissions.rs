@@ -145,7 +145,7 @@ fn questions_that_cannot_be_answered_are_refused_with_a_reason() {
         world.provider.heard().asked[1].text()
     };
     let sent = refused(None);
-    assert!(sent.contains("nobody is here to answer. Decide yourself"), "{sent}");
+    assert!(sent.contains("no user is available to answer. Decide yourself"), "{sent}");
     let sent = refused(Some(PermissionAnswer::No(Some(String::from("you choose")))));
     assert!(sent.contains("The user says instead: you choose"), "{sent}");
     // A yes is no answer.

@@ -89,6 +89,37 @@ fn a_server_that_is_smaller_than_its_card_gets_the_lean_prefix() {
 }
 
 #[test]
+fn a_learned_window_moves_the_threshold_of_the_running_session() {
+    let world =
+        world(ProviderSetup { window: Some(8_192), ..reader("[models.local]\nmax_output = 4_096\n") });
+    let mut agent = world.start(SETTINGS);
+    for number in 0..8 {
+        let ended = agent.prompt(&format!("Prompt {number}: read the notes twice and say what you see."));
+        assert_eq!(ended.end, PromptEnd::Done, "prompt {number}: {}", agent.notices());
+    }
+    assert_eq!(refusals(&world).len(), 1, "later requests fit: {:?}", refusals(&world));
+    let triggers: Vec<Value> =
+        agent.log_of_kind("boundary").iter().map(|line| line["trigger"].clone()).collect();
+    assert!(!triggers.is_empty() && triggers.iter().all(|trigger| trigger == "auto"), "{triggers:?}");
+}
+
+#[test]
+fn a_server_that_allows_shorter_answers_than_its_card_gets_shorter_requests() {
+    // The server's answers have at most 1/8 of its window.
+    let setup = ProviderSetup { dialect: Dialect::Messages, window: Some(32_768), ..reader("") };
+    let world = world(setup);
+    let mut agent = world.start("model = \"claude-opus-4-5\"\npermissions.mode = \"bypass\"\n");
+    for number in 0..6 {
+        let ended = agent.prompt(&format!("Prompt {number}: read the notes twice and say what you see."));
+        assert_eq!(ended.end, PromptEnd::Done, "prompt {number}: {}", agent.notices());
+    }
+    let of_answers =
+        refusals(&world).iter().filter(|(_, why)| why.contains("number of output tokens")).count();
+    assert_eq!(of_answers, 1, "the limit is learned once: {:?}", refusals(&world));
+    assert!(agent.notices().contains("max_output = 4096"), "{}", agent.notices());
+}
+
+#[test]
 fn a_resumed_session_keeps_its_profile_and_reaches_deferred_tools() {
     let steps = vec![
         ("ToolSearch", json!({"query": "select:Todo"})),

@@ -12,7 +12,7 @@ use pal_tools::{
 };
 
 use super::memory_editor::slug_of;
-use crate::fork_runner::AccessCheck;
+use crate::fork_tools::AccessCheck;
 
 /// Timeout of read-only commands, in milliseconds.
 const COMMAND_MS_MAX: u64 = 30_000;

@@ -115,7 +115,7 @@ impl DreamGates {
 
     fn lock(&self, now: Timestamp) -> DreamGate {
         match dream_lock::holder(&self.memory, &ProcessIdentity::is_alive) {
-            None => gate("lock", true, "nobody else does it"),
+            None => gate("lock", true, "no other process does it"),
             Some(held) => gate("lock", false, &held.told(now)),
         }
     }

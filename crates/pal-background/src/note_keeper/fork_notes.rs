@@ -16,7 +16,8 @@ use pal_tools::{MediaSupport, Workspace};
 use super::NotesFile;
 use crate::background_budget::BackgroundBudget;
 use crate::background_config::BackgroundConfig;
-use crate::fork_runner::{AccessCheck, ForkLimits, ForkModel, ForkReport, ForkRunner};
+use crate::fork_runner::{ForkLimits, ForkModel, ForkReport, ForkRunner};
+use crate::fork_tools::AccessCheck;
 use crate::timed_exchange::ExchangeListener;
 
 /// Time that a cancelled fork gets to report what it used.

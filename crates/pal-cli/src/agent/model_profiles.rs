@@ -19,6 +19,7 @@ const QUESTION: Usage = Usage {
     output_tokens: 100,
     cache_creation: None,
     iterations: None,
+    server_tool_use: None,
     basis: pal_model::UsageBasis::Reported,
 };
 

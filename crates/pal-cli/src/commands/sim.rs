@@ -47,7 +47,7 @@ fn simulator_settings(arguments: &SimArgs, settings: &Settings) -> Result<SimSet
     })?;
     Ok(SimSettings {
         cards: match arguments.window {
-            Some(window) => settings.cards.with_window(window),
+            Some(window) => settings.cards.with_server_window(window),
             None => settings.cards.clone(),
         },
         keys: (!arguments.keys.is_empty()).then(|| arguments.keys.clone()),

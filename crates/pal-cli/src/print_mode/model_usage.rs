@@ -11,16 +11,21 @@ use smol_str::SmolStr;
 pub(super) struct ModelUsage {
     cards: ModelCatalog,
     totals: BTreeMap<SmolStr, UsageTotals>,
+    /// Web searches by the provider.
+    searches: BTreeMap<SmolStr, u64>,
 }
 
 impl ModelUsage {
     pub(super) fn new(cards: ModelCatalog) -> ModelUsage {
-        ModelUsage { cards, totals: BTreeMap::new() }
+        ModelUsage { cards, totals: BTreeMap::new(), searches: BTreeMap::new() }
     }
 
     /// Adds an exchange with a provider.
     pub(super) fn add(&mut self, report: &ExchangeReport) {
-        let Some(usage) = &report.usage else { return };
+        // A server that reports no usage is not shown with zeros.
+        let Some(usage) = report.usage.as_ref().filter(|usage| usage.is_reported()) else { return };
+        let searches = usage.server_tool_use.map_or(0, |calls| calls.web_search_requests);
+        *self.searches.entry(report.model.clone()).or_default() += searches;
         let totals = self.totals.entry(report.model.clone()).or_default();
         totals.add_totals(&UsageTotals {
             responses: 1,
@@ -40,7 +45,7 @@ impl ModelUsage {
                 "inputTokens": totals.input_tokens, "outputTokens": totals.output_tokens,
                 "cacheReadInputTokens": totals.cache_read_input_tokens,
                 "cacheCreationInputTokens": totals.cache_creation_input_tokens,
-                "webSearchRequests": 0, "costUSD": totals.cost,
+                "webSearchRequests": self.searches.get(model).copied().unwrap_or_default(), "costUSD": totals.cost,
                 "contextWindow": card.window, "maxOutputTokens": card.max_output,
             });
             (model.to_string(), usage)

@@ -136,6 +136,7 @@ fn a_chat_server_with_a_small_window_and_no_usage_answers() {
     assert_eq!(said.code, 0, "{}", said.err);
     let result = &said.lines()[0];
     assert_eq!((&result["result"], &result["usage"]), (&json!("Done."), &json!(null)), "{}", said.out);
+    assert_eq!(result["modelUsage"], json!({}), "no zeros: {}", said.out);
     let cost = run(&["cost", &world.logs()[0].display().to_string()]);
     assert!(cost.out.contains("usage not reported"), "{}", cost.out);
     let context = run(&["context", "--model", "local"]);

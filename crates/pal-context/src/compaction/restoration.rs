@@ -1,6 +1,8 @@
 //! Restoration (§4.10): content that the agent will need again, appended to the summary within a budget.
 
-use pal_model::{BlockType, Boundary, ContentBlock, EntryBody, ToolKind};
+use std::collections::BTreeSet;
+
+use pal_model::{BlockType, Boundary, ContentBlock, EntryBody, ToolKind, ToolUseId};
 use pal_view::{Estimator, VisibleEntry};
 
 use super::compaction_request::{FileRequest, NamedText, RestoreSources, RestoredFile};
@@ -33,11 +35,13 @@ pub(crate) fn select_restored(
     budgets: WindowBudgets,
     is_carried: bool,
 ) -> Vec<FileRequest> {
-    let visible: Vec<String> = kept.iter().flat_map(|shown| files(shown, is_shown_by)).collect();
+    let failed = failed_calls(summarised.iter().chain(kept));
+    let visible: Vec<String> = kept.iter().flat_map(|shown| files(shown, &failed, is_shown_by)).collect();
     let mut wanted: Vec<FileRequest> = Vec::new();
     let counts =
         |shown: &&VisibleEntry<'_>| is_carried || !matches!(shown.entry.body, EntryBody::Boundary(_));
-    for path in summarised.iter().rev().filter(counts).flat_map(|shown| touched(shown).into_iter().rev()) {
+    let newest_first = summarised.iter().rev().filter(counts);
+    for path in newest_first.flat_map(|shown| touched(shown, &failed).into_iter().rev()) {
         if wanted.len() == FILES_MAX {
             break;
         }
@@ -50,19 +54,37 @@ pub(crate) fn select_restored(
     wanted
 }
 
+/// Calls that were refused or failed: they read and changed nothing.
+fn failed_calls<'a>(shown: impl Iterator<Item = &'a VisibleEntry<'a>>) -> BTreeSet<ToolUseId> {
+    let contents = shown.filter_map(|shown| match &shown.entry.body {
+        EntryBody::User(user) => Some(&user.content),
+        EntryBody::Attachment(attachment) => Some(&attachment.content),
+        _ => None,
+    });
+    let blocks = contents.flat_map(|content| content.blocks());
+    let failed = blocks
+        .filter(|block| block.kind() == BlockType::ToolResult && block.field("is_error") == Some("true"));
+    failed.filter_map(|block| block.tool_use_id().cloned()).collect()
+}
+
 /// Files that an entry touches, oldest first.
-fn touched(shown: &VisibleEntry<'_>) -> Vec<String> {
+fn touched(shown: &VisibleEntry<'_>, failed: &BTreeSet<ToolUseId>) -> Vec<String> {
     let EntryBody::Boundary(boundary) = &shown.entry.body else {
-        return files(shown, |kind| kind == ToolKind::Edit || is_shown_by(kind));
+        return files(shown, failed, |kind| kind == ToolKind::Edit || is_shown_by(kind));
     };
     let texts = boundary.restored.blocks().iter().rev().filter_map(|block| block.string("text"));
     texts.filter_map(|text| Some(text.strip_prefix(FILE)?.split_once('`')?.0.to_owned())).collect()
 }
 
-/// Files of the calls of the selected tools.
-fn files(shown: &VisibleEntry<'_>, is_meant: impl Fn(ToolKind) -> bool) -> Vec<String> {
+/// Files of the calls of the selected tools that did not fail.
+fn files(
+    shown: &VisibleEntry<'_>,
+    failed: &BTreeSet<ToolUseId>,
+    is_meant: impl Fn(ToolKind) -> bool,
+) -> Vec<String> {
     let EntryBody::Assistant(assistant) = &shown.entry.body else { return Vec::new() };
     let calls = assistant.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolUse);
+    let calls = calls.filter(|block| !block.tool_use_id().is_some_and(|id| failed.contains(id)));
     let calls = calls.filter_map(VisibleCall::read).filter(|call| call.kind.is_some_and(&is_meant));
     calls.filter_map(|call| Some(call.path()?.into_owned())).collect()
 }

@@ -93,7 +93,7 @@ const ABOUT: [&str; 9] = [
     "Every message of the user, verbatim, in order, one list item each: not shortened, not corrected, not translated, not \
      merged. Tool results are not the user's messages. This section is the longest that there is if need be, because \
      the user's words are the only specification: a paraphrase shifts them a little at every summary, until the agent builds \
-     what nobody asked for. A very long paste inside a message may be cut after its first lines, and the cut be marked.",
+     what the user never asked for. A very long paste inside a message may be cut after its first lines, and the cut be marked.",
     "What the user asked for and is not done, and what was promised; one list item each.",
     "What was being done when this summary was asked for: the task, how far it is, the files and the newest code, the last \
      result.",

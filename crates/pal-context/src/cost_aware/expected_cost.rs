@@ -27,7 +27,7 @@ impl TokenRates {
     /// prices.
     pub fn for_prompt(card: &ModelCard, ttl: CacheTtl, prompt_tokens: f64) -> TokenRates {
         const USUAL: TokenPrices =
-            TokenPrices { input: 1.0, output: 5.0, write_5m: 1.25, write_1h: 2.0, read: 0.1 };
+            TokenPrices { input: 1.0, output: 5.0, write_5m: 1.25, write_1h: 2.0, read: 0.1, searches: 10.0 };
         let prices = break_cost::prices(card, prompt_tokens.max(0.0) as u64).unwrap_or(USUAL);
         let write = match ttl {
             CacheTtl::Hour1 => prices.write_1h,

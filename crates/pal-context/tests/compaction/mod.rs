@@ -557,7 +557,10 @@ fn last_touched_files_are_restored_by_each_compaction() {
         log += &format!("result r{number}: ~4000~\n");
     }
     let edit = r#"{"file_path":"/a","old_string":"o","new_string":"p"}"#;
-    log += &format!("sent\nmodel m6: call e1 Edit {edit}\nresult e1: done\nsent\nmodel m7: Done.\n");
+    log += &format!("sent\nmodel m6: call e1 Edit {edit}\nresult e1: done\n");
+    let refused = r#"{"file_path":"/refused","old_string":"o","new_string":"p"}"#;
+    log += &format!("sent\nmodel m7: call e2 Edit {refused}\nresult e2 error: Not carried out\n");
+    log += "sent\nmodel m8: Done.\n";
     let mut setting = LayerFixture::of("claude-opus-4-6", &spelled_out(&log));
     let compacted = |setting: &LayerFixture, trigger: CompactionTrigger| {
         carried_through(setting, order(CompactionRange::Whole, trigger), ScriptedReply::Short).unwrap()

@@ -35,8 +35,7 @@ pub(crate) fn used(read: u64, written: u64, uncached: u64) -> Usage {
             ephemeral_5m_input_tokens: written,
             ephemeral_1h_input_tokens: 0,
         }),
-        iterations: None,
-        basis: Default::default(),
+        ..Usage::default()
     }
 }
 

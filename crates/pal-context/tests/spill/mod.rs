@@ -278,3 +278,26 @@ fn messages_that_a_compaction_could_not_keep_are_shown_in_part() {
     // With room for everything, nothing is shortened.
     assert_eq!(reasons(13_500, 200_000), [""; 0]);
 }
+
+#[test]
+fn many_long_results_share_the_room_of_their_previews() {
+    let mut log = String::from("user: go\nsent\nuser: look\nsent\n");
+    for id in 0..8 {
+        log += &format!("model m1: call c{id} Bash\n");
+    }
+    for id in 0..8 {
+        log += &format!("result c{id}: ~9000~\n");
+    }
+    let full = setting(&log).with_window(8_192);
+    let ActionKind::Decide(proposals) = full.act("spill").kind else { panic!("nothing is spilled") };
+    let shown: Vec<usize> = proposals
+        .iter()
+        .filter_map(|proposal| match &proposal.decision.kind {
+            DecisionKind::Spill { text, .. } => Some(text.len()),
+            _ => None,
+        })
+        .collect();
+    // A preview alone has 2,000 bytes, and eight of them would fill the window.
+    assert_eq!(shown.len(), 8);
+    assert!(shown.iter().all(|bytes| *bytes < 1_200), "{shown:?}");
+}

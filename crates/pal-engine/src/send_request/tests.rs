@@ -63,7 +63,8 @@ fn answered(text: &str, stop_reason: &str, cleared_tokens: u64) -> RequestOutcom
 }
 
 fn too_long() -> RequestOutcome {
-    let overflow = ContextOverflow { prompt: Some(260_000), window: Some(200_000), output: None };
+    let overflow =
+        ContextOverflow { prompt: Some(260_000), window: Some(200_000), ..ContextOverflow::UNKNOWN };
     RequestOutcome::TooLong { overflow, message: String::from("too long") }
 }
 

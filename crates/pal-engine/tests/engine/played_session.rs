@@ -100,9 +100,11 @@ impl ServerWindow {
         }
         let window = Some(self.tokens);
         Err(match self.refusal {
-            RefusalStyle::PromptAndWindow => ContextOverflow { prompt: Some(prompt), window, output: None },
+            RefusalStyle::PromptAndWindow => {
+                ContextOverflow { prompt: Some(prompt), window, ..ContextOverflow::UNKNOWN }
+            }
             RefusalStyle::PromptAnswerAndWindow => {
-                ContextOverflow { prompt: Some(prompt), window, output: Some(output) }
+                ContextOverflow { prompt: Some(prompt), window, output: Some(output), output_limit: None }
             }
             RefusalStyle::WindowOnly => ContextOverflow { window, ..ContextOverflow::UNKNOWN },
             RefusalStyle::Silent => ContextOverflow::UNKNOWN,
@@ -335,6 +337,26 @@ impl PlayedSession {
         escape_into(&mut text, returns);
         let result = format!(r#"[{{"type":"tool_result","tool_use_id":"{id}","content":{text}}}]"#);
         self.append(EntryDraft::user(MessageOrigin::Tool, &result))
+    }
+
+    /// The model calls a tool several times in one response, and each call returns the text.
+    pub(crate) fn parallel_tools(&mut self, response: &str, count: usize, returns: &str) {
+        let ids: Vec<String> = (0..count).map(|number| format!("{response}_{number}")).collect();
+        let calls: Vec<String> = ids
+            .iter()
+            .map(|id| {
+                format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"{id}"}}}}"#)
+            })
+            .collect();
+        let model = self.host.card.model.clone();
+        let content = format!("[{}]", calls.join(","));
+        self.append(EntryDraft::assistant(Some(&ResponseId::from(response)), Some(&model), &content));
+        let mut text = String::new();
+        escape_into(&mut text, returns);
+        for id in ids {
+            let result = format!(r#"[{{"type":"tool_result","tool_use_id":"{id}","content":{text}}}]"#);
+            self.append(EntryDraft::user(MessageOrigin::Tool, &result));
+        }
     }
 
     /// Sends a request and appends what came back.

@@ -57,6 +57,47 @@ fn every_prompt_is_answered_whatever_the_real_window_is() {
 }
 
 #[test]
+fn parallel_results_and_a_prefix_fit_a_tiny_window() {
+    for (tokens, style) in (6_000..12_000).step_by(1_000).zip(RefusalStyle::ALL.into_iter().cycle()) {
+        let mut played = PlayedSession::new(card(CARD_WINDOW));
+        let prefix = pal_model::PromptPrefix {
+            system: format!("[{}]", pal_model::ContentBlock::text(&prose(6_000)).raw()).into(),
+            tools: "[]".into(),
+            context: pal_model::Content::default(),
+            unseen_tokens: 0,
+            notes: Default::default(),
+        };
+        played.append(pal_model::EntryDraft::prefix(&prefix));
+        played.host.server = Some(ServerWindow { tokens, ratio: 1.0, refusal: style });
+        for number in 0..4 {
+            played.say(&format!("Question {number}"));
+            played.parallel_tools(&format!("t{number}"), 6, &prose(9_000));
+            played.turn().unwrap_or_else(|error| panic!("{tokens} {style:?}, question {number}: {error}"));
+        }
+    }
+}
+
+#[test]
+fn parallel_results_of_the_first_prompt_fit_a_tiny_window() {
+    for window in (4_000..9_000).step_by(500) {
+        let mut played = PlayedSession::new(card(CARD_WINDOW));
+        let prefix = pal_model::PromptPrefix {
+            system: format!("[{}]", pal_model::ContentBlock::text(&prose(2_500)).raw()).into(),
+            tools: "[]".into(),
+            context: pal_model::Content::default(),
+            unseen_tokens: 0,
+            notes: Default::default(),
+        };
+        played.append(pal_model::EntryDraft::prefix(&prefix));
+        played.engine.limits = played.engine.limits.lowered_to(window);
+        played.say("Look at all of it.");
+        played.parallel_tools("t", 4, &prose(14_000));
+        played.turn().unwrap_or_else(|error| panic!("{window}: {error}"));
+        assert!(played.view().size().tokens < window, "{window}");
+    }
+}
+
+#[test]
 fn a_stated_window_is_not_exceeded_again() {
     let server = ServerWindow { tokens: 32_768, ratio: 1.0, refusal: RefusalStyle::PromptAndWindow };
     let mut played = PlayedSession::new(card(CARD_WINDOW));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Instructions for the client.
 pub(crate) const INSTRUCTIONS: &str = "What is worth knowing about this project from session to session, and everything that was said in its earlier sessions. \
 Search the memories when a task begins, and recall what was said before you guess at something that was settled earlier. \
-Write a memory when somebody states a lasting preference, decision or fact that code and git do not tell; never passing task detail, and no secrets.";
+Write a memory when the user states a lasting preference, decision or fact that code and git do not tell; never passing task detail, and no secrets.";
 
 pub(crate) const SEARCH: &str = "memory_search";
 pub(crate) const READ: &str = "memory_read";

@@ -126,6 +126,12 @@ pub(crate) fn good_stream() -> Vec<ServerAction> {
     ]
 }
 
+/// Data of the events of a complete stream, in order.
+pub(crate) fn stream_events() -> Vec<&'static str> {
+    let lines = [BEGINNING, MIDDLE, REST].into_iter().flat_map(str::lines);
+    lines.filter_map(|line| line.strip_prefix("data: ")).collect()
+}
+
 fn good(stream: bool) -> Vec<ServerAction> {
     if stream { good_stream() } else { vec![json(200, WHOLE)] }
 }

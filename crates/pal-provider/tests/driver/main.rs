@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cancellation;
+mod cloud_platforms;
 mod faults;
 mod hostile;
 mod keys;

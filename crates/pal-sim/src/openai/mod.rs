@@ -313,6 +313,7 @@ impl OpenAiTurn<'_> {
                 ephemeral_1h_input_tokens: *written_long,
             }),
             iterations: None,
+            server_tool_use: None,
             basis: Default::default(),
         };
         ModelExchange {

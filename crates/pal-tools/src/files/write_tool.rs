@@ -140,7 +140,7 @@ pub(super) fn read_existing(
         }
         Some(seen) if seen.fingerprint != file_io::fingerprint(&bytes) => {
             return Err(format!(
-                "{named} has changed since you last saw it; somebody else may be working on it. Read it again first."
+                "{named} has changed since you last saw it; another process or person may be working on it. Read it again first."
             ));
         }
         Some(_) => {}

@@ -18,19 +18,29 @@ enum NumberSlot {
     Window,
     /// Requested output tokens, which count against the window.
     Output,
+    /// Maximum output tokens of the model.
+    OutputLimit,
     /// Irrelevant number.
     Other,
 }
-use NumberSlot::{Have, Other, Output, Window};
+use NumberSlot::{Have, Other, Output, OutputLimit, Window};
 
 /// Pattern of a message: phrases in order, each optionally followed by a number.
 type OverflowPattern = &'static [(&'static str, Option<NumberSlot>)];
 
 /// All patterns, those with more numbers first, in lower case.
-const OVERFLOW_PATTERNS: [OverflowPattern; 16] = [
+const OVERFLOW_PATTERNS: [OverflowPattern; 19] = [
     // Anthropic, also behind Bedrock and Vertex.
     &[("prompt is too long", Some(Have)), (">", Some(Window))],
     &[("exceed context limit", Some(Have)), ("+", Some(Output)), (">", Some(Window))],
+    // Answers that no prompt may have: Anthropic, OpenAI, Bedrock.
+    &[
+        ("max_tokens", Some(Output)),
+        (">", Some(OutputLimit)),
+        ("maximum allowed number of output tokens", None),
+    ],
+    &[("too large:", Some(Output)), ("supports at most", Some(OutputLimit)), ("completion tokens", None)],
+    &[("maximum tokens you requested exceeds the model limit of", Some(OutputLimit))],
     // OpenAI's older messages, adopted by vLLM and others.
     &[
         ("maximum context length is", Some(Window)),
@@ -87,6 +97,7 @@ pub(super) fn overflow(error: &ErrorBody<'_>) -> Option<FailureKind> {
         prompt: error.have.or(found.prompt),
         window: error.limit.or(found.window),
         output: found.output,
+        output_limit: found.output_limit,
     }))
 }
 
@@ -103,6 +114,7 @@ fn match_pattern(message: &str, pattern: OverflowPattern) -> Option<ContextOverf
             Have => found.prompt = Some(number),
             Window => found.window = Some(number),
             Output => found.output = Some(number),
+            OutputLimit => found.output_limit = Some(number),
             Other => {}
         }
     }

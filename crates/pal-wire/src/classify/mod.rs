@@ -28,7 +28,7 @@ use crate::{FailureKind, ProviderFailure};
 /// assert_eq!(failure.kind, FailureKind::TooLong(ContextOverflow {
 ///     prompt: Some(210_000),
 ///     window: Some(200_000),
-///     output: None,
+///     ..ContextOverflow::UNKNOWN
 /// }));
 /// ```
 pub fn classify_failure<'h>(

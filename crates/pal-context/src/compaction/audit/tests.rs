@@ -53,37 +53,45 @@ const GOOD: &str = "The user:\nFix the parser.\n  Keep the tabs.\n- ok\n- Never 
 
 struct AuditCase<'a> {
     facts: &'a ConversationFacts,
-    carried: &'a PriorUserMessages,
+    carried: PriorUserMessages,
     kept: &'a [&'a str],
     budgets: AuditBudgets,
     previous: Option<&'a SummaryAudit>,
+    /// Output of the tools, as it is in the log.
+    log: &'a str,
 }
 
-const FULL: AuditBudgets = AuditBudgets { user_tokens: 12_000, repair_tokens: 4_000 };
+impl<'a> AuditCase<'a> {
+    /// A first summary with nothing kept and room for every repair.
+    fn of(facts: &'a ConversationFacts) -> AuditCase<'a> {
+        AuditCase {
+            facts,
+            carried: PriorUserMessages::default(),
+            kept: &[],
+            budgets: AuditBudgets { user_tokens: 12_000, repair_tokens: 4_000 },
+            previous: None,
+            log: "cat docs/seen.md: ls src gives main.rs",
+        }
+    }
 
-/// Output of the tools.
-const SEEN: &str = "cat docs/seen.md: ls src gives main.rs";
-
-impl AuditCase<'_> {
     fn run(&self, summary: &str) -> AuditOutcome {
         audit(&AuditInput {
             facts: self.facts,
-            carried: self.carried,
+            carried: &self.carried,
             summary,
             kept: self.kept,
             budgets: self.budgets,
             estimate: &estimate,
             transcript: LOG,
-            seen: &|text| SEEN.contains(text),
-            confirmed: &|text| SEEN.contains(text),
+            seen: &|text| self.log.contains(text),
+            confirmed: &|text| self.log.contains(text),
             previous: self.previous,
         })
     }
 }
 
 fn run(facts: &ConversationFacts, summary: &str) -> AuditOutcome {
-    AuditCase { facts, carried: &PriorUserMessages::default(), kept: &[], budgets: FULL, previous: None }
-        .run(summary)
+    AuditCase::of(facts).run(summary)
 }
 
 #[test]
@@ -129,14 +137,7 @@ fn missing_items_are_appended() {
 fn kept_messages_count_as_visible() {
     let kept = ["Never touch vendor/", "Fix the parser.\n  Keep the tabs."];
     let facts = facts();
-    let case = AuditCase {
-        facts: &facts,
-        carried: &PriorUserMessages::default(),
-        kept: &kept,
-        budgets: FULL,
-        previous: None,
-    };
-    let audited = case.run("ok");
+    let audited = AuditCase { kept: &kept, ..AuditCase::of(&facts) }.run("ok");
     assert_eq!((audited.audit.user_messages_verbatim, audited.audit.user_messages_repaired), (3, 0));
     assert_eq!(audited.carried.messages.len(), 3, "what is kept now may be gone next time");
 }
@@ -154,8 +155,7 @@ fn earlier_words_are_carried_and_counted_once() {
         omitted: 4,
     };
     let facts = facts();
-    let audited =
-        AuditCase { facts: &facts, carried: &carried, kept: &[], budgets: FULL, previous: None }.run(GOOD);
+    let audited = AuditCase { carried, ..AuditCase::of(&facts) }.run(GOOD);
     assert_eq!((audited.audit.user_messages, audited.audit.user_messages_verbatim), (8, 3));
     assert_eq!((audited.audit.user_messages_repaired, audited.audit.user_messages_by_pointer), (1, 4));
     assert!(audited.repairs.contains("the very first wish") && audited.repairs.contains("The 4 earliest"));
@@ -170,14 +170,7 @@ fn over_budget_newest_messages_stay_and_others_get_a_pointer() {
         ..ConversationFacts::default()
     };
     let budgets = AuditBudgets { user_tokens: 1_200, repair_tokens: 400 };
-    let case = AuditCase {
-        facts: &facts,
-        carried: &PriorUserMessages::default(),
-        kept: &[],
-        budgets,
-        previous: None,
-    };
-    let audited = case.run("nothing");
+    let audited = AuditCase { budgets, ..AuditCase::of(&facts) }.run("nothing");
     let repaired = audited.audit.user_messages_repaired;
     assert!((7..=10).contains(&repaired), "{repaired}");
     assert_eq!(audited.audit.user_messages_by_pointer, 40 - repaired);
@@ -191,14 +184,7 @@ fn over_budget_newest_messages_stay_and_others_get_a_pointer() {
     let long = "y".repeat(100_000);
     let facts =
         ConversationFacts { words: vec![words(1, &long), words(2, "short")], ..ConversationFacts::default() };
-    let audited = AuditCase {
-        facts: &facts,
-        carried: &PriorUserMessages::default(),
-        kept: &[],
-        budgets,
-        previous: None,
-    }
-    .run("nothing");
+    let audited = AuditCase { budgets, ..AuditCase::of(&facts) }.run("nothing");
     assert_eq!((audited.audit.user_messages_repaired, audited.audit.user_messages_by_pointer), (1, 1));
     assert!(audited.repairs.contains(&"y".repeat(400)) && audited.repairs.len() < 2_000);
     assert!(
@@ -256,34 +242,16 @@ fn message_with_several_texts_counts_once() {
     assert!(audited.repairs.contains("and at that") && !audited.repairs.contains("look at this"));
     assert_eq!((audited.carried.messages.len(), audited.carried.omitted), (3, 0));
     let budgets = AuditBudgets { user_tokens: 0, repair_tokens: 0 };
-    let audited = AuditCase {
-        facts: &facts,
-        carried: &PriorUserMessages::default(),
-        kept: &[],
-        budgets,
-        previous: None,
-    }
-    .run("nothing");
+    let audited = AuditCase { budgets, ..AuditCase::of(&facts) }.run("nothing");
     assert_eq!((audited.audit.user_messages_by_pointer, audited.carried.omitted), (2, 2));
 }
 
 #[test]
 fn paths_are_found_as_logs_spell_them() {
     let log = r#"{"a":"docs\/seen\/one.md caf\u00e9\/men\u00FC.md docs/r\u00e9sum\u00e9.md"}"#;
-    let (facts, carried) = (ConversationFacts::default(), PriorUserMessages::default());
-    let input = AuditInput {
-        facts: &facts,
-        carried: &carried,
-        summary: "Read docs/seen/one.md, docs/résumé.md and docs/naïve.md.",
-        kept: &[],
-        budgets: FULL,
-        estimate: &estimate,
-        transcript: LOG,
-        seen: &|text| log.contains(text) && text.contains(['/', '\\']),
-        confirmed: &|_| false,
-        previous: None,
-    };
-    assert_eq!(audit(&input).audit.invented, ["docs/naïve.md"]);
+    let facts = ConversationFacts::default();
+    let summary = "Read docs/seen/one.md, docs/résumé.md and docs/naïve.md.";
+    assert_eq!(AuditCase { log, ..AuditCase::of(&facts) }.run(summary).audit.invented, ["docs/naïve.md"]);
     assert_eq!(named_paths::escaped("a\"b"), ["a\\\"b"]);
     assert!(named_paths::escaped("main.rs").is_empty());
 }
@@ -309,11 +277,8 @@ fn flagged_paths_stay_flagged_until_a_tool_shows_them() {
         model_texts: vec!["I look at /r/b/src/ghost.rs.".into()],
         ..facts()
     };
-    let carried = PriorUserMessages::default();
     let again = |facts: &ConversationFacts, summary: &str| {
-        let case =
-            AuditCase { facts, carried: &carried, kept: &[], budgets: FULL, previous: Some(&first.audit) };
-        case.run(summary).audit.invented
+        AuditCase { previous: Some(&first.audit), ..AuditCase::of(facts) }.run(summary).audit.invented
     };
     assert_eq!(again(&later, summary), ["src/ghost.rs"], "what was not flagged counts as seen");
     assert_eq!(again(&later, "Changed /r/b/src/ghost.rs."), ["/r/b/src/ghost.rs"]);
@@ -347,9 +312,7 @@ fn invented_user_words_are_flagged() {
         assert_eq!(run(&facts, &summary).audit.invented_words, invented, "{summary}");
         // If some are in the log only, the summary counts, except for what was flagged in it.
         let facts = ConversationFacts { omitted_words: 2, ..facts };
-        let carried = PriorUserMessages::default();
-        let previous = Some(&audited.audit);
-        let case = AuditCase { facts: &facts, carried: &carried, kept: &[], budgets: FULL, previous };
+        let case = AuditCase { previous: Some(&audited.audit), ..AuditCase::of(&facts) };
         assert_eq!(case.run(&summary).audit.invented_words, invented, "{summary}");
     }
 }
@@ -407,7 +370,7 @@ proptest! {
     ) {
         let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
         let budgets = AuditBudgets { user_tokens, repair_tokens };
-        let case = AuditCase { facts: &facts, carried: &PriorUserMessages::default(), kept: &kept, budgets, previous: None };
+        let case = AuditCase { kept: &kept, budgets, ..AuditCase::of(&facts) };
         let AuditOutcome { repairs, audit, carried } = case.run(&summary);
         let whole = format!("{summary}\n\n{repairs}");
 

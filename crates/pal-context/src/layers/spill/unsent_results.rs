@@ -23,6 +23,8 @@ pub(super) struct UnsentResult {
     pub(super) is_settled: bool,
     /// True if the model would see all of it.
     pub(super) is_whole: bool,
+    /// True if the model sees that it was cleared.
+    pub(super) is_cleared: bool,
     /// Replacement, if it is shortened.
     pub(super) replacement: Option<ResultReplacement>,
     whole: String,
@@ -103,6 +105,7 @@ impl UnsentResult {
             tokens: shown.tokens,
             is_settled,
             is_whole,
+            is_cleared: shown.is_cleared,
             replacement: None,
             whole,
             media,

@@ -53,8 +53,9 @@ pub(super) fn fit_waiting(
             Candidate::Result(at) => {
                 let result = &mut results[at];
                 let reason = format!("{} result: {reason}", result.tool);
+                let saved = result.saved_tokens(context);
                 result.shorten(context, preview, reason);
-                left -= scale * result.saved_tokens(context);
+                left -= scale * (result.saved_tokens(context) - saved);
             }
             Candidate::Paste(entry) => {
                 if let Some(paste) = SpilledPaste::of_waiting(context, entry, &reason) {
@@ -66,17 +67,19 @@ pub(super) fn fit_waiting(
     }
 }
 
-/// Messages that are shown whole, in the order in which they are shortened.
+/// Messages in the order in which they are shortened: those that are shown whole, then the previews of results, which
+/// many results of one message have to share.
 fn candidates<'a>(
     context: &LayerContext<'_>,
     waiting: &WaitingMessages<'a>,
     results: &[UnsentResult],
     pastes: &[SpilledPaste],
 ) -> Vec<Candidate<'a>> {
-    let whole =
-        results.iter().enumerate().filter(|(_, result)| result.is_whole && result.replacement.is_none());
+    let is_shown_whole = |result: &UnsentResult| result.is_whole && result.replacement.is_none();
+    let (whole, previews): (Vec<_>, Vec<_>) =
+        results.iter().enumerate().partition(|(_, result)| is_shown_whole(result));
     let mut found: Vec<(f64, Candidate<'a>)> =
-        whole.map(|(at, result)| (result.tokens, Candidate::Result(at))).collect();
+        whole.into_iter().map(|(at, result)| (result.tokens, Candidate::Result(at))).collect();
     let is_spilled = |entry: &LogEntry| pastes.iter().any(|paste| paste.entry == entry.id);
     for entry in waiting.entries.iter().copied().filter(|entry| !is_spilled(entry)) {
         let tokens = SpilledPaste::of_waiting(context, entry, "").map_or(0.0, |paste| paste.saved_tokens);
@@ -85,5 +88,7 @@ fn candidates<'a>(
         }
     }
     found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    found.into_iter().map(|(_, candidate)| candidate).collect()
+    let previews = previews.into_iter().filter(|(_, result)| !result.is_cleared);
+    let previews = previews.map(|(at, _)| Candidate::Result(at));
+    found.into_iter().map(|(_, candidate)| candidate).chain(previews).collect()
 }

@@ -6,12 +6,27 @@ use pal_model::ContextOverflow;
 use pal_wire::{FailureKind, ProviderFailure, classify_failure};
 
 fn too_long(have: u64, limit: u64) -> FailureKind {
-    FailureKind::TooLong(ContextOverflow { prompt: Some(have), window: Some(limit), output: None })
+    FailureKind::TooLong(ContextOverflow {
+        prompt: Some(have),
+        window: Some(limit),
+        ..ContextOverflow::UNKNOWN
+    })
 }
 
 /// A refusal of a prompt with its answer.
 fn too_long_together(prompt: u64, output: u64, window: u64) -> FailureKind {
-    FailureKind::TooLong(ContextOverflow { prompt: Some(prompt), window: Some(window), output: Some(output) })
+    FailureKind::TooLong(ContextOverflow {
+        prompt: Some(prompt),
+        window: Some(window),
+        output: Some(output),
+        output_limit: None,
+    })
+}
+
+/// A refusal of an answer that is too long for the model.
+fn answer_too_long(output: Option<u64>, limit: u64) -> FailureKind {
+    let output_limit = Some(limit);
+    FailureKind::TooLong(ContextOverflow { output, output_limit, ..ContextOverflow::UNKNOWN })
 }
 
 const UNKNOWN_LENGTH: FailureKind = FailureKind::TooLong(ContextOverflow::UNKNOWN);
@@ -47,6 +62,11 @@ fn prompt_too_long_is_recognized_for_every_provider() {
             r#"{{"error":{{"message":"{message}","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}}}"#
         )
     };
+    let openai_invalid = |message: &str| {
+        format!(
+            r#"{{"error":{{"message":"{message}","type":"invalid_request_error","param":"max_tokens","code":"invalid_value"}}}}"#
+        )
+    };
     let vllm = |message: &str| {
         format!(r#"{{"error":{{"message":"{message}","type":"BadRequestError","param":null,"code":400}}}}"#)
     };
@@ -64,6 +84,24 @@ fn prompt_too_long_is_recognized_for_every_provider() {
         (
             invalid("input length and `max_tokens` exceed context limit: 5 + 21000 > 20000, decrease"),
             too_long_together(5, 21_000, 20_000),
+        ),
+        (
+            invalid(
+                "max_tokens: 8000 > 4096, which is the maximum allowed number of output tokens for claude-3-haiku",
+            ),
+            answer_too_long(Some(8_000), 4_096),
+        ),
+        (
+            openai_invalid(
+                "max_tokens is too large: 8000. This model supports at most 4096 completion tokens, whereas you provided 8000.",
+            ),
+            answer_too_long(Some(8_000), 4_096),
+        ),
+        (
+            String::from(
+                r#"{"message":"The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum tokens value that is lower than 4096."}"#,
+            ),
+            answer_too_long(None, 4_096),
         ),
         (String::from(r#"{"message":"Input is too long for requested model."}"#), UNKNOWN_LENGTH),
         (

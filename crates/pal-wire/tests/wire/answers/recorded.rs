@@ -300,7 +300,7 @@ fn error_event_ends_the_stream_with_its_kind() {
             FailureKind::TooLong(pal_model::ContextOverflow {
                 prompt: Some(12),
                 window: Some(10),
-                output: None,
+                ..pal_model::ContextOverflow::UNKNOWN
             }),
         ),
         ("later_error", "new", FailureKind::Server),

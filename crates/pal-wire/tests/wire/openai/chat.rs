@@ -203,7 +203,7 @@ fn failures_keep_their_kind() {
     let too_long = FailureKind::TooLong(pal_model::ContextOverflow {
         prompt: Some(9000),
         window: Some(8192),
-        output: None,
+        ..pal_model::ContextOverflow::UNKNOWN
     });
     assert_eq!(failure(&[context]), too_long);
     assert_eq!(failure(&[&words, context]), too_long);
