@@ -36,7 +36,7 @@ impl SessionSwitches {
 
     /// Takes over the limits of another model.
     pub(crate) fn set_limits(&mut self, limits: &WindowLimits) {
-        self.auto_compact = limits.auto_compact;
+        self.limits = *limits;
     }
 
     /// Applies the switches as they are now.
