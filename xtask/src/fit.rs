@@ -1,6 +1,6 @@
 //! `xtask fit`: what recorded sessions say about what is to come, for the policy that goes by price.
 //!
-//! Prints each figure of `crates/pal-context/src/cost_aware/fitted_figures.rs` as the data has it, and how reliable forecasts made with
+//! Prints each figure of `crates/pal-context/src/policy_figures.rs` as the data has it, and how reliable forecasts made with
 //! the figures in force are. Nothing is written: a person puts the figures in place and says so.
 
 use std::collections::BTreeMap;

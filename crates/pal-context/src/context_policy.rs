@@ -7,7 +7,7 @@ use pal_view::{WindowLimits, window_scale};
 use smol_str::SmolStr;
 
 use crate::condense::CondenseModes;
-use crate::cost_aware::FittedFigures;
+use crate::policy_figures::FittedFigures;
 
 /// Settings of the layers. All fields are given explicitly; [`ContextPolicy::threshold`] is the default.
 #[derive(Clone, PartialEq, Debug)]

@@ -3,13 +3,14 @@
 //!
 //! Three inputs of plain numbers: a [`SessionForecast`] learnt from the session, token prices from the card,
 //! and the context that a move leaves, a [`ContextChange`]. [`weigh`] prices it; `choose` picks.
-//! `fitted_figures.rs` documents the origin of the constants, and `cargo run -p xtask -- fit` recomputes
+//! `policy_figures.rs` has what is fitted to recorded sessions, and `cargo run -p xtask -- fit` recomputes
 //! them.
 //!
 //! Everything learnt is part of the view's state, which a boundary carries: a resumed session decides the
 //! same.
 
 mod expected_cost;
+mod fit_statistics;
 mod fitted_figures;
 mod idle_compaction;
 mod keepalive;
@@ -20,8 +21,9 @@ mod ttl_choice;
 
 pub use crate::context_policy::CostAwareSettings;
 
+pub use crate::policy_figures::FittedFigures;
 pub use expected_cost::{CachedContext, ContextChange, ExpectedCost, TokenRates, weigh};
-pub use fitted_figures::{FitStatistics, FittedFigures, recorded_activity};
+pub use fit_statistics::{FitStatistics, recorded_activity};
 pub(crate) use idle_compaction::evaluate_idle_compaction;
 pub use idle_compaction::{IdleCompactionVerdict, idle_compaction_due};
 pub(crate) use keepalive::evaluate_keepalive;

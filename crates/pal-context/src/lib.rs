@@ -13,6 +13,7 @@ mod layer;
 mod layers;
 mod ledger;
 mod notes;
+mod policy_figures;
 mod request_params;
 mod text;
 mod visible_call;

@@ -143,10 +143,10 @@ impl StatusLine {
         if self.prompt_tokens > 0 {
             quiet(format!("{:.0}% cached", self.cached_tokens as f64 / self.prompt_tokens as f64 * 100.0));
         }
+        quiet(format!("${:.4}{}", self.cost, if self.is_simulated { " simulated" } else { "" }));
         if let Some(text) = self.cache_text(Instant::now()) {
             quiet(text);
         }
-        quiet(format!("${:.4}{}", self.cost, if self.is_simulated { " simulated" } else { "" }));
         if self.background > 0 {
             quiet(format!("{} in the background", self.background));
         }

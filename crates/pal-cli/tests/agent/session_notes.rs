@@ -201,7 +201,7 @@ fn the_agent_writes_notes_itself_and_nothing_else() {
         let thought: String = (0..250).map(words).collect();
         let work = ("Read", json!({"file_path": "README.md"}));
         // The last reminder is still followed.
-        let Some(file) = path_in(ask, "They are kept in ", ", and whoever") else {
+        let Some(file) = path_in(ask, "They are kept in ", ", and after this") else {
             return if at > 30 { says("All parts are read.") } else { calls(&thought, &[work]) };
         };
         let line = "_Step by step, one short line each: what was done._";

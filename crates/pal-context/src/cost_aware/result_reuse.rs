@@ -1,14 +1,14 @@
 //! Probability that removed results are needed again, by tool and by the number of newer results.
 //!
 //! [`observe_reuse`] observes reuse in a recorded log; `xtask fit` aggregates it into the table in
-//! `fitted_figures.rs`.
+//! `policy_figures.rs`.
 
 use std::borrow::Cow;
 
 use pal_model::{BlockType, ContentBlock, EntryBody, LogEntry, ToolKind, ToolUseId, member, object_fields};
 use rustc_hash::FxHashMap;
 
-use super::fitted_figures::{self, FittedFigures};
+use super::{FittedFigures, fitted_figures};
 use crate::visible_call::VisibleCall;
 
 /// Age of a result, by the number of newer ones.

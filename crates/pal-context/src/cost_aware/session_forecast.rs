@@ -6,7 +6,7 @@ use std::time::Duration;
 use pal_model::{ActivityStats, PAUSE_LIMITS};
 use serde::Serialize;
 
-use super::fitted_figures::{self, FittedFigures};
+use super::{FittedFigures, fitted_figures};
 
 /// Forecast of a session.
 #[derive(Clone, Copy, PartialEq, Debug)]

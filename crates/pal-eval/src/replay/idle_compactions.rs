@@ -14,10 +14,16 @@ use crate::replay::ReplayError;
 use crate::replay::replay_host::ReplayHost;
 use crate::replay::replay_options::ReplayPolicy;
 use crate::replay::replay_state::ReplayRun;
+use crate::replay::replay_step::ReplayStep;
 
 impl ReplayRun<'_> {
     /// Compacts in the pause before the entry at a position, if the pause lasts long enough and that is worth it.
-    pub(crate) fn compact_if_idle(&mut self, at: usize, until: Option<Timestamp>) -> Result<(), ReplayError> {
+    pub(crate) fn compact_if_idle(
+        &mut self,
+        at: usize,
+        until: Option<Timestamp>,
+        watch: &mut dyn FnMut(&ReplayStep<'_>),
+    ) -> Result<(), ReplayError> {
         if self.options.policy == ReplayPolicy::None || !self.engine.policy.idle_compaction {
             return Ok(());
         }
@@ -58,6 +64,21 @@ impl ReplayRun<'_> {
         for exchange in &exchanges {
             self.report.requests += 1;
             *self.report.models.entry(self.card.model.to_string()).or_default() += 1;
+            watch(&ReplayStep {
+                number: self.report.requests,
+                call: self.progress.call,
+                view: self.session.view(),
+                started: due,
+                since_previous: None,
+                model: &self.card.model,
+                body: &exchange.body,
+                recorded: None,
+                simulated: exchange.replied.exchange.as_ref().map(|exchange| &exchange.usage),
+                cache: exchange.replied.exchange.as_ref().map(|exchange| exchange.cache),
+                cache_break: None,
+                is_answer: false,
+                was_cut: self.progress.was_cut,
+            });
             self.count_beside(&exchange.replied);
         }
         if matches!(done, CompactionResult::Done { .. }) {

@@ -42,7 +42,7 @@ pub fn replay_watched(
     for (at, entry) in recorded.entries().iter().enumerate() {
         let until = recorded.call(at).map_or(entry.at, |called| called.started);
         run.keep_warm(Some(until))?;
-        run.compact_if_idle(at, Some(until))?;
+        run.compact_if_idle(at, Some(until), watch)?;
         match &entry.body {
             EntryBody::Request(request) if request.source.is_conversation() => {
                 run = run.restarted()?;
@@ -64,7 +64,7 @@ pub fn replay_watched(
         }
     }
     run.keep_warm(None)?;
-    run.compact_if_idle(recorded.entries().len(), None)?;
+    run.compact_if_idle(recorded.entries().len(), None, watch)?;
     let mut report = run.finish();
     report.lost = find_lost_content(recorded, &place.log())?;
     Ok(report)

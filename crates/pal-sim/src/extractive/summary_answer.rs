@@ -7,6 +7,8 @@ const TAGS: [&str; 2] = ["summary", "state_snapshot"];
 
 /// Length of a summary: models write 4,000 to 24,000 characters, 15,000 in the mean of 20 recorded compactions.
 const SUMMARY_BYTES: usize = 15_000;
+/// Room for each message of the user: a conversation of many gets a longer summary.
+const BYTES_PER_USER_MESSAGE: usize = 250;
 
 /// Answer to a summary directive: nine sections, in the requested tags.
 pub(crate) fn answer(facts: &ConversationFacts, directive: &str, room: usize) -> String {
@@ -21,7 +23,8 @@ pub(crate) fn answer(facts: &ConversationFacts, directive: &str, room: usize) ->
             facts.failures.len()
         ));
     }
-    let room = room.min(SUMMARY_BYTES).saturating_sub(out.len() + 64);
+    let usual = SUMMARY_BYTES.max(BYTES_PER_USER_MESSAGE * facts.words.len());
+    let room = room.min(usual).saturating_sub(out.len() + 64);
     let body = truncate(&pal_extract::extractive_summary(facts, room), room);
     match tag {
         Some(tag) => out.push_str(&format!("<{tag}>\n{}\n</{tag}>", body.trim_end())),

@@ -264,7 +264,7 @@ impl ExportConnection {
             Ok(answer) if answer.status().is_success() => Ok(()),
             Ok(answer) => Err(format!("it answers with {}", answer.status())),
             Err(error) if error.is_timeout() => Err(String::from("it did not answer in time")),
-            Err(error) if error.is_connect() => Err(String::from("no collector listens there")),
+            Err(error) if error.is_connect() => Err(String::from("nothing listens there")),
             Err(_) => Err(String::from("the connection broke")),
         }
     }
