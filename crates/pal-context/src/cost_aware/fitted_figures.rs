@@ -2,7 +2,7 @@
 //! session before it has shown its own figures is in `policy_figures.rs`.
 
 /// Weight of the expected pauses before a person's message against the session's own, in messages.
-pub(super) const PRIOR_TURNS: f64 = 4.0;
+pub(super) const PRIOR_TURNS: f64 = 2.0;
 
 /// Weight of the expected pauses before other requests, in requests.
 pub(super) const PRIOR_LOOPS: f64 = 60.0;

@@ -7,7 +7,7 @@ use super::expected_cost::TokenRates;
 use super::{CostAwareSettings, SessionForecast, fitted_figures};
 
 /// Share of the messages that is cleared, or compacted soon, after the cache has expired.
-const CLEARED: f64 = 0.5;
+const CLEARED: f64 = 0.2;
 /// Share of cleared messages that is needed again.
 pub(super) const NEEDED: f64 = 0.1;
 /// Number of requests by which the context has grown at the next pause.

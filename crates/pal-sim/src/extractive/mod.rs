@@ -39,7 +39,11 @@ impl SimulatedModel for ExtractiveModel {
         let Some(found) = recognize_directive(ask) else { return plain(ask, room) };
         let facts = conversation(ask, found.at);
         match found.directive {
-            ExtractionDirective::Summary => text(summary_answer::answer(&facts, &found.words, room)),
+            ExtractionDirective::Summary => {
+                let is_provider_s = ask.compaction.is_some();
+                let room = if is_provider_s { room } else { summary_answer::usual_room(&facts, room) };
+                text(summary_answer::answer(&facts, &found.words, room))
+            }
             ExtractionDirective::Notes => notes_answer::answer(&facts, &found.words, &ask.tools, room),
             ExtractionDirective::Memory => memory_answer::answer(&facts, &found.words, &ask.tools, room),
             ExtractionDirective::Title => text(session_titles::title(&facts)),

@@ -10,6 +10,11 @@ const SUMMARY_BYTES: usize = 15_000;
 /// Room for each message of the user: a conversation of many gets a longer summary.
 const BYTES_PER_USER_MESSAGE: usize = 250;
 
+/// Room for the summary that a client asked for, within `room` bytes. Lengths of the provider's own summaries are not recorded.
+pub(crate) fn usual_room(facts: &ConversationFacts, room: usize) -> usize {
+    room.min(SUMMARY_BYTES.max(BYTES_PER_USER_MESSAGE * facts.words.len()))
+}
+
 /// Answer to a summary directive: nine sections, in the requested tags.
 pub(crate) fn answer(facts: &ConversationFacts, directive: &str, room: usize) -> String {
     let tag = TAGS.into_iter().find(|tag| directive.contains(&format!("<{tag}>")));
@@ -23,8 +28,7 @@ pub(crate) fn answer(facts: &ConversationFacts, directive: &str, room: usize) ->
             facts.failures.len()
         ));
     }
-    let usual = SUMMARY_BYTES.max(BYTES_PER_USER_MESSAGE * facts.words.len());
-    let room = room.min(usual).saturating_sub(out.len() + 64);
+    let room = room.saturating_sub(out.len() + 64);
     let body = truncate(&pal_extract::extractive_summary(facts, room), room);
     match tag {
         Some(tag) => out.push_str(&format!("<{tag}>\n{}\n</{tag}>", body.trim_end())),
