@@ -26,6 +26,11 @@ fn cost(measured: &ReplayTotals) -> f64 {
 fn with_pauses(minutes: i64) -> pal_eval::replay::RecordedSession {
     let mut made = Made::new(12_000);
     made.person("Go on.");
+    // Turns without a pause: the first long one does not yet decide the TTL.
+    for _ in 0..8 {
+        made.turn(20);
+        made.person("Go on.");
+    }
     for number in 0..144 {
         if number % 12 == 11 {
             made.wait(60 * minutes);
