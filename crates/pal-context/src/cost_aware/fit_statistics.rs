@@ -18,11 +18,11 @@ pub struct FitStatistics {
     reads: [[(u64, u64); 4]; 2],
 }
 
-/// Requests, bytes and sessions that the shipped figures count as, so that a few sessions do not overrule them.
-const SHIPPED_SESSIONS: f64 = 4.0;
-const SHIPPED_TURNS: f64 = 20.0;
-const SHIPPED_LOOPS: f64 = 400.0;
-const SHIPPED_BYTES: f64 = 200_000.0;
+/// Sessions, messages, other requests and bytes that the prior counts as, so that a few sessions do not overrule it.
+const PRIOR_SESSIONS: f64 = 4.0;
+const PRIOR_TURNS: f64 = 20.0;
+const PRIOR_LOOPS: f64 = 400.0;
+const PRIOR_BYTES: f64 = 200_000.0;
 
 impl FitStatistics {
     /// Statistics of one session.
@@ -66,8 +66,7 @@ impl FitStatistics {
         }
     }
 
-    /// The figures of these sessions. The shipped ones count as much as a few sessions; `prior` replaces them where the shipped ones
-    /// must not be known.
+    /// The figures of these sessions, starting from those of `prior`.
     pub fn figures(&self, prior: &FittedFigures) -> FittedFigures {
         let blend = |prior: f64, weight: f64, sum: f64, times: f64| (prior * weight + sum) / (weight + times);
         let shares = |prior: [f64; 4], weight: f64, counts: [u64; 4]| {
@@ -77,7 +76,7 @@ impl FitStatistics {
         let reuse = |prior: [f64; 4], row: usize| {
             ResultAge::ALL.map(|at| {
                 let (all, needed) = self.reads[row][at as usize];
-                blend(prior[at as usize], SHIPPED_BYTES, needed as f64, all as f64)
+                blend(prior[at as usize], PRIOR_BYTES, needed as f64, all as f64)
             })
         };
         let turns = self.turn_pauses.iter().sum::<u64>() as f64;
@@ -85,15 +84,15 @@ impl FitStatistics {
         FittedFigures {
             requests_to_come: blend(
                 prior.requests_to_come,
-                SHIPPED_SESSIONS,
+                PRIOR_SESSIONS,
                 self.requests as f64,
                 self.sessions as f64,
             )
             .max(1.0),
-            turn_share: blend(prior.turn_share, SHIPPED_LOOPS, turns, turns + loops),
-            turn_pauses: shares(prior.turn_pauses, SHIPPED_TURNS, self.turn_pauses),
-            loop_pauses: shares(prior.loop_pauses, SHIPPED_LOOPS, self.loop_pauses),
-            growth: blend(prior.growth, SHIPPED_LOOPS, self.grown_tokens as f64, self.grown_times as f64),
+            turn_share: blend(prior.turn_share, PRIOR_LOOPS, turns, turns + loops),
+            turn_pauses: shares(prior.turn_pauses, PRIOR_TURNS, self.turn_pauses),
+            loop_pauses: shares(prior.loop_pauses, PRIOR_LOOPS, self.loop_pauses),
+            growth: blend(prior.growth, PRIOR_LOOPS, self.grown_tokens as f64, self.grown_times as f64),
             read_reuse: reuse(prior.read_reuse, 0),
             changed_read_reuse: reuse(prior.changed_read_reuse, 1),
         }
