@@ -41,7 +41,9 @@ mod unindexed_search;
 pub use entry_parts::{EntryPart, PartSpeaker, entry_parts};
 pub use index_update::{IndexProgress, IndexUpdate};
 pub use passage::Passage;
-pub use passage_search::{EntryWindow, PassageHit, RecallCaller, RecallQuery, RecallResults, RecalledEntry};
+pub use passage_search::{
+    EntryWindow, PassageHit, RecallCaller, RecallQuery, RecallResults, RecalledEntry, search_all,
+};
 pub use recall_answer::{RecallRequest, RecallScope, answer_request};
 pub use session_description::SessionDescription;
 pub use session_files::project_and_session;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use pal_model::{EntryId, LogEntry, Timestamp};
-use pal_search::{MatchMode, SearchError, SearchHit, SearchIndex, WordMatcher};
+use pal_search::{MatchMode, NearTerm, SearchError, SearchHit, SearchIndex, WordMatcher};
 use pal_store::LogReader;
 
 use crate::Recall;
@@ -65,6 +65,8 @@ pub struct RecallResults {
     pub passages: Vec<PassageHit>,
     /// No passage contains all words; these contain some of them, or words with these prefixes.
     pub is_partial: bool,
+    /// Even with the corrections, no passage contains all words.
+    pub lacks_words: bool,
     /// Misspelt words of the query with the indexed terms that were searched for instead.
     pub corrections: Vec<(String, String)>,
 }
@@ -141,7 +143,7 @@ pub struct EntryWindow {
 impl Recall {
     /// Finds the best passages in the index; call [`Recall::update`] first.
     pub fn search(&mut self, wanted: &RecallQuery<'_>) -> Result<RecallResults, SearchError> {
-        self.with_index(|index, sessions| search_index(index, sessions, wanted))
+        search_all(std::slice::from_mut(self), wanted)
     }
 
     /// Returns an entry with its readable neighbors in log order; none if the id is unknown.
@@ -160,32 +162,70 @@ impl Recall {
     }
 }
 
-/// Finds the best passages in an index.
+/// Finds the best passages in several indexes; call [`Recall::update`] on each first.
+///
+/// A word that is in none of them is read as the nearest term of all, so the passages of all indexes answer the same query.
+pub fn search_all(recalls: &mut [Recall], wanted: &RecallQuery<'_>) -> Result<RecallResults, SearchError> {
+    let exact = search_each(recalls, wanted, SearchStage::AllWords)?;
+    if !exact.passages.is_empty() {
+        return Ok(exact);
+    }
+    let corrected = correct_spelling(recalls, wanted.query)?;
+    let query = corrected.as_ref().map_or(wanted.query, |corrected| corrected.query.as_str());
+    let corrected_query = RecallQuery { query, ..*wanted };
+    let mut found = match &corrected {
+        Some(_) => search_each(recalls, &corrected_query, SearchStage::AllWords)?,
+        None => RecallResults::default(),
+    };
+    for stage in [SearchStage::AnyWord, SearchStage::Prefixes] {
+        if found.passages.is_empty() {
+            found = RecallResults {
+                lacks_words: corrected.is_some(),
+                ..search_each(recalls, &corrected_query, stage)?
+            };
+        }
+    }
+    found.is_partial = true;
+    found.corrections = corrected.map_or_else(Vec::new, |corrected| corrected.corrections);
+    Ok(found)
+}
+
+fn search_each(
+    recalls: &mut [Recall],
+    wanted: &RecallQuery<'_>,
+    stage: SearchStage,
+) -> Result<RecallResults, SearchError> {
+    let mut found = RecallResults::default();
+    for recall in recalls {
+        let more =
+            recall.with_index(|index, sessions| PassageSearch::new(index, sessions, wanted).run(stage))?;
+        found.join(more, wanted.limit);
+    }
+    Ok(found)
+}
+
+/// Finds the best passages in an index of part of the logs; words are not corrected, since others may be elsewhere.
 pub(crate) fn search_index(
     index: &SearchIndex,
     sessions: &Path,
     wanted: &RecallQuery<'_>,
 ) -> Result<RecallResults, SearchError> {
-    let mut looking = PassageSearch::new(index, sessions, wanted);
-    let strict = looking.places(&looking.hits(MatchMode::All)?, true);
-    if !strict.is_empty() {
-        return Ok(looking.best(strict, false));
-    }
-    if let Some(CorrectedQuery { query, corrections }) = correct_spelling(index, wanted.query)? {
-        let wanted = RecallQuery { query: &query, ..*wanted };
-        let mut corrected = PassageSearch::new(index, sessions, &wanted);
-        let places = corrected.places(&corrected.hits(MatchMode::All)?, true);
-        if !places.is_empty() {
-            return Ok(RecallResults { corrections, ..corrected.best(places, true) });
+    let mut search = PassageSearch::new(index, sessions, wanted);
+    let mut found = RecallResults::default();
+    for stage in [SearchStage::AllWords, SearchStage::AnyWord, SearchStage::Prefixes] {
+        if found.passages.is_empty() {
+            found = search.run(stage)?;
         }
     }
-    // Without the quoted phrases, text with all words comes first.
-    let mut hits = looking.hits(MatchMode::Any)?;
-    if hits.is_empty() {
-        hits = looking.hits(MatchMode::Prefixes)?;
-    }
-    let places = looking.places(&hits, false);
-    Ok(looking.best(places, true))
+    Ok(found)
+}
+
+/// Words that a passage must contain; it must contain the quoted phrases in any case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SearchStage {
+    AllWords,
+    AnyWord,
+    Prefixes,
 }
 
 /// A query with misspelt words replaced.
@@ -197,23 +237,39 @@ struct CorrectedQuery {
 
 /// Replaces the words of a query that no text has by the nearest terms that texts have; none if there are none, or if the
 /// query quotes a phrase, which must stand in the text as it is.
-fn correct_spelling(index: &SearchIndex, query: &str) -> Result<Option<CorrectedQuery>, SearchError> {
-    if query.contains('"') {
+fn correct_spelling(recalls: &mut [Recall], query: &str) -> Result<Option<CorrectedQuery>, SearchError> {
+    if query.contains(['"', '“']) {
         return Ok(None);
     }
     let mut corrections = Vec::new();
     let mut words = Vec::new();
-    for word in query.split_whitespace() {
-        let plain = word.trim_matches(|letter: char| !letter.is_alphanumeric());
-        match index.nearest_term(plain)? {
+    for word in query.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        match nearest_term(recalls, word)? {
             Some(term) => {
-                corrections.push((plain.to_owned(), term.clone()));
+                corrections.push((word.to_owned(), term.clone()));
                 words.push(term);
             }
             None => words.push(word.to_owned()),
         }
     }
     Ok((!corrections.is_empty()).then(|| CorrectedQuery { query: words.join(" "), corrections }))
+}
+
+/// The term of all indexes that is nearest to a word; none if any of them has the word.
+fn nearest_term(recalls: &mut [Recall], word: &str) -> Result<Option<String>, SearchError> {
+    for recall in recalls.iter_mut() {
+        if recall.with_index(|index, _| index.has_word(word))? {
+            return Ok(None);
+        }
+    }
+    let mut best: Option<NearTerm> = None;
+    for recall in recalls {
+        let near = recall.with_index(|index, _| index.nearest_term(word))?;
+        if let Some(near) = near.filter(|near| best.as_ref().is_none_or(|best| near.is_better_than(best))) {
+            best = Some(near);
+        }
+    }
+    Ok(best.map(|near| near.term))
 }
 
 /// Position of a document, parsed from its key.
@@ -303,9 +359,24 @@ impl<'a> PassageSearch<'a> {
         }
     }
 
-    fn hits(&self, fit: MatchMode) -> Result<Vec<SearchHit>, SearchError> {
+    /// Finds the best passages of a stage.
+    fn run(&mut self, stage: SearchStage) -> Result<RecallResults, SearchError> {
+        let hits = match stage {
+            SearchStage::AllWords => self.hits(self.wanted.query, MatchMode::All)?,
+            // The words of the phrases are all required.
+            SearchStage::AnyWord if !self.phrases.is_empty() => {
+                self.hits(&self.phrases.to_query(), MatchMode::All)?
+            }
+            SearchStage::AnyWord => self.hits(self.wanted.query, MatchMode::Any)?,
+            SearchStage::Prefixes => self.hits(self.wanted.query, MatchMode::Prefixes)?,
+        };
+        let places = self.places(&hits);
+        Ok(self.best(places, stage != SearchStage::AllWords))
+    }
+
+    fn hits(&self, query: &str, fit: MatchMode) -> Result<Vec<SearchHit>, SearchError> {
         self.index.find(&pal_search::SearchQuery {
-            query: self.wanted.query,
+            query,
             mode: fit,
             key_prefix: &self.within,
             weights: &WEIGHTS,
@@ -318,13 +389,12 @@ impl<'a> PassageSearch<'a> {
         if self.phrases.is_empty() { EXAMINED_FACTOR } else { EXAMINED_FACTOR * 10 }
     }
 
-    /// Passages of hits, on request only those with the quoted phrases. Skips those whose source no longer
-    /// exists.
-    fn places(&mut self, hits: &[SearchHit], needs_phrases: bool) -> Vec<PassageHit> {
+    /// Passages of hits that have the quoted phrases. Skips those whose source no longer exists.
+    fn places(&mut self, hits: &[SearchHit]) -> Vec<PassageHit> {
         let mut seen = HashSet::new();
         let mut places = Vec::new();
         for hit in hits {
-            let Some(place) = self.place(hit, needs_phrases) else { continue };
+            let Some(place) = self.place(hit) else { continue };
             // Forked sessions share entries, and adjacent chunks share lines.
             let words = (place.entry, place.passage.text.clone());
             if seen.insert(words) {
@@ -334,7 +404,7 @@ impl<'a> PassageSearch<'a> {
         places
     }
 
-    fn place(&mut self, hit: &SearchHit, needs_phrases: bool) -> Option<PassageHit> {
+    fn place(&mut self, hit: &SearchHit) -> Option<PassageHit> {
         let key = DocumentKey::read(&hit.key)?;
         let file = self.sessions.join(key.name);
         let reader = self.readers.entry(key.name.to_owned()).or_insert_with(|| LogReader::open(&file).ok());
@@ -349,7 +419,7 @@ impl<'a> PassageSearch<'a> {
             None => find_in_text(reader, key.offset, &terms)?,
         };
         let PassageLocation { speaker, at, entry, offset, passage, words, has_phrases } = location;
-        if needs_phrases && !has_phrases {
+        if !has_phrases {
             return None;
         }
         let at = at.or_else(|| modified(&file));
@@ -397,7 +467,7 @@ impl<'a> PassageSearch<'a> {
                 place.passage.line = usize::try_from(place.line).unwrap_or(usize::MAX);
             }
         }
-        RecallResults { passages: places, is_partial, corrections: Vec::new() }
+        RecallResults { passages: places, is_partial, ..RecallResults::default() }
     }
 }
 

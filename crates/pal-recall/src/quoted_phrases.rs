@@ -28,8 +28,14 @@ impl QuotedPhrases {
         QuotedPhrases(phrases)
     }
 
+    /// Returns true if the query quotes nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The words of all phrases.
+    pub(crate) fn to_query(&self) -> String {
+        self.0.join(" ")
     }
 
     /// Returns true if a text contains all phrases; case and white space are ignored.

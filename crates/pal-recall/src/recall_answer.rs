@@ -6,7 +6,10 @@ use serde::Deserialize;
 use crate::Recall;
 use crate::entry_parts::{ANSWER_END, EMPTY_ADVICE};
 use crate::index_update::IndexProgress;
-use crate::passage_search::{PassageHit, RecallCaller, RecallQuery, RecallResults, RecalledEntry};
+use crate::passage_search::{
+    PassageHit, RecallCaller, RecallQuery, RecallResults, RecalledEntry, search_all,
+};
+use crate::quoted_phrases::QuotedPhrases;
 
 /// Default and maximum number of passages.
 const HITS_DEFAULT: usize = 10;
@@ -74,10 +77,7 @@ pub fn answer_request(
             let session = own.filter(|_| request.scope == Some(RecallScope::Session));
             let wanted =
                 RecallQuery { query, session, limit: most, context_lines: CONTEXT_LINES, now, caller };
-            let mut found = RecallResults::default();
-            for recall in recalls {
-                found.join(recall.search(&wanted).map_err(wrong)?, most);
-            }
+            let found = search_all(recalls, &wanted).map_err(wrong)?;
             format_results(&found, &wanted, own)
         }
         _ => return Err(String::from("give a `query` to search for, or the id of an `entry` to show")),
@@ -96,11 +96,20 @@ fn format_results(found: &RecallResults, wanted: &RecallQuery<'_>, own: Option<&
             (Some(_), _) => " Earlier sessions are searched with `scope` set to `project`.",
             _ => "",
         };
-        return format!("Nothing in {place} holds {query}. {EMPTY_ADVICE}{wider}");
+        let quotes = match QuotedPhrases::of(wanted.query).is_empty() {
+            true => "",
+            false => " Text between double quotes must stand there exactly so: search again without them.",
+        };
+        return format!("Nothing in {place} holds {query}.{quotes} {EMPTY_ADVICE}{wider}");
     }
+    let read = |(word, term): &(String, String)| format!("`{word}` was read as `{term}`. ");
+    let corrections: String = found.corrections.iter().map(read).collect();
     let mut text = match found.is_partial {
+        true if !corrections.is_empty() && !found.lacks_words => {
+            format!("No place in {place} holds {query}. {corrections}So found, the best first:\n")
+        }
         true => format!(
-            "No place in {place} holds all of {query}. These hold some of its words, the best first:\n"
+            "No place in {place} holds all of {query}. {corrections}These hold some of its words, the best first:\n"
         ),
         false => format!("{} in {place}, the best first:\n", count_places(found.passages.len())),
     };

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use pal_model::{
     Decision, DecisionKind, EntryDraft, EntryId, IdSource, MessageOrigin, Timestamp, escape_into,
 };
-use pal_recall::{PartSpeaker, Recall, RecallQuery, RecallResults};
+use pal_recall::{PartSpeaker, Recall, RecallQuery, RecallResults, search_all};
 use pal_store::{Log, log_path};
 
 fn now() -> Timestamp {
@@ -332,7 +332,9 @@ fn odd_requests_get_sensible_answers() {
         world.found(odd);
     }
     let found = world.found("\"exponential backoff\"");
-    assert!(found.is_partial && found.passages.len() == 1, "the words are there, the phrase is not");
+    assert!(found.passages.is_empty(), "the words are there, the phrase is not");
+    let found = world.found("\"the retryPolicy\" pineapples");
+    assert!(found.is_partial && found.passages.len() == 1, "the phrase is there, a word is not: {found:?}");
     assert_eq!(
         world.texts("to be"),
         ["to be or not to be"],
@@ -342,6 +344,33 @@ fn odd_requests_get_sensible_answers() {
     assert!(some.is_partial && some.passages.len() == 1, "{some:?}");
     let begun = world.found("expon");
     assert!(begun.is_partial && begun.passages.len() == 1, "{begun:?}");
+}
+
+#[test]
+fn misspelt_words_are_corrected_over_all_indexes() {
+    let (one, two) = (TestProject::new(), TestProject::new());
+    one.say("one", &["The integration of the documentation", "review of the results"]);
+    two.say("two", &["resume from the checkpoint", "a document"]);
+    let mut recalls = [one.recall(), two.recall()];
+    for recall in &mut recalls {
+        recall.update(&mut |_| true).unwrap();
+    }
+    for (query, corrected, text) in [
+        ("integraton documenation", "integr document", "The integration"),
+        ("documenation", "document", "document"),
+        ("checkpiont resume", "checkpoint", "resume from"),
+        // Nothing has both: passages with one of them, still corrected.
+        ("documenation reveiw", "document review", "review of"),
+    ] {
+        let wanted =
+            RecallQuery { query, session: None, limit: 9, context_lines: 0, now: now(), caller: None };
+        let found = search_all(&mut recalls, &wanted).unwrap();
+        let terms: Vec<&str> = found.corrections.iter().map(|(_, term)| term.as_str()).collect();
+        assert_eq!(terms.join(" "), corrected, "{query}");
+        assert!(found.is_partial && found.lacks_words == query.ends_with("reveiw"), "{query}: {found:?}");
+        let has_text = |place: &pal_recall::PassageHit| place.passage.text.contains(text);
+        assert!(found.passages.iter().any(has_text), "{query}: {found:?}");
+    }
 }
 
 #[test]

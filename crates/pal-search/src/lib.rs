@@ -27,5 +27,7 @@ mod search_index;
 mod word_matches;
 
 pub use query_terms::MatchMode;
-pub use search_index::{IndexTransaction, SearchDocument, SearchError, SearchHit, SearchIndex, SearchQuery};
+pub use search_index::{
+    IndexTransaction, NearTerm, SearchDocument, SearchError, SearchHit, SearchIndex, SearchQuery,
+};
 pub use word_matches::{WordMatch, WordMatcher};

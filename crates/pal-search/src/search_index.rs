@@ -44,6 +44,24 @@ pub struct SearchHit {
     pub score: f64,
 }
 
+/// An indexed term near a misspelt word.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NearTerm {
+    /// The term, which is a stem.
+    pub term: String,
+    /// Edits between the word and the term.
+    pub distance: usize,
+    /// Number of documents with the term.
+    pub documents: i64,
+}
+
+impl NearTerm {
+    /// Returns true if the term is nearer than another one, or as near and more frequent.
+    pub fn is_better_than(&self, other: &NearTerm) -> bool {
+        (self.distance, -self.documents) < (other.distance, -other.documents)
+    }
+}
+
 /// Shortest word that is corrected.
 const CORRECTED_CHARS_MIN: usize = 4;
 /// Longest ending that the stemmer cuts off a word.
@@ -198,20 +216,31 @@ impl SearchIndex {
         })
     }
 
+    /// Returns true if a word of a query is indexed, in any of its forms, or is the start of an indexed term.
+    pub fn has_word(&self, word: &str) -> Result<bool, SearchError> {
+        let word = word.to_lowercase();
+        let known =
+            SearchQuery { query: &word, mode: MatchMode::All, key_prefix: "", weights: &[], limit: 1 };
+        if !self.find(&known)?.is_empty() {
+            return Ok(true);
+        }
+        self.create_vocabulary()?;
+        // A prefix query would stem the word first: `documenation` would be the start of `document`.
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT 1 FROM temp.vocabulary WHERE term >= ?1 AND term < ?2 LIMIT 1")?;
+        Ok(statement.exists(params![word, format!("{word}\u{10ffff}")])?)
+    }
+
     /// Finds the indexed term nearest to a misspelt word: the most frequent one at the smallest distance, with the same
     /// first letter. None if the word itself is indexed, or nothing is near.
-    pub fn nearest_term(&self, word: &str) -> Result<Option<String>, SearchError> {
+    pub fn nearest_term(&self, word: &str) -> Result<Option<NearTerm>, SearchError> {
         let word = word.to_lowercase();
         let length = word.chars().count();
         let Some(first) = word.chars().next().filter(|first| first.is_alphabetic()) else { return Ok(None) };
-        let mode = MatchMode::Prefixes;
-        let known = SearchQuery { query: &word, mode, key_prefix: "", weights: &[], limit: 1 };
-        if length < CORRECTED_CHARS_MIN || !self.find(&known)?.is_empty() {
+        if length < CORRECTED_CHARS_MIN || self.has_word(&word)? {
             return Ok(None);
         }
-        self.connection.execute_batch(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'text', 'row')",
-        )?;
         let distance_max = if length < 6 { 1 } else { 2 };
         let mut statement = self.connection.prepare_cached(
             "SELECT term, doc FROM temp.vocabulary WHERE term >= ?1 AND term < ?2 AND length(term) BETWEEN ?3 AND ?4",
@@ -226,17 +255,22 @@ impl SearchIndex {
             .query_map(params![first.to_string(), end.to_string(), lengths.0, lengths.1], |row| {
                 Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
             })?;
-        let mut best: Option<(usize, i64, String)> = None;
+        let mut best: Option<NearTerm> = None;
         for row in rows {
             let (term, documents) = row?;
-            let distance = stem_distance(&word, &term);
-            let is_better =
-                best.as_ref().is_none_or(|(least, most, _)| (distance, -documents) < (*least, -most));
-            if distance <= distance_max && is_better {
-                best = Some((distance, documents, term));
+            let near = NearTerm { distance: stem_distance(&word, &term), documents, term };
+            if near.distance <= distance_max && best.as_ref().is_none_or(|best| near.is_better_than(best)) {
+                best = Some(near);
             }
         }
-        Ok(best.map(|(_, _, term)| term))
+        Ok(best)
+    }
+
+    fn create_vocabulary(&self) -> Result<(), SearchError> {
+        self.connection.execute_batch(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'text', 'row')",
+        )?;
+        Ok(())
     }
 
     /// Finds the documents that match a query, best first.
@@ -403,13 +437,16 @@ mod tests {
     #[test]
     fn misspelt_words_are_near_an_indexed_term() {
         let mut index = SearchIndex::in_memory(1).unwrap();
-        put(&mut index, "a", "the retry policy of the migration and its connections");
+        put(&mut index, "a", "the retry policy of the migration and its connections, with documentation");
         put(&mut index, "b", "retry again, retired ones aside");
         for (word, expected) in [
             ("retyr", Some("retri")),
             ("polciy", Some("polici")),
             ("migraton", Some("migrat")),
             ("conections", Some("connect")),
+            // Its stem by the rules is `documen`, with which another term starts.
+            ("documenation", Some("document")),
+            ("docu", None),
             ("retry", None),
             ("migrations", None),
             ("xyzzy", None),
@@ -417,7 +454,8 @@ mod tests {
             ("12345", None),
             ("", None),
         ] {
-            assert_eq!(index.nearest_term(word).unwrap().as_deref(), expected, "{word}");
+            let near = index.nearest_term(word).unwrap().map(|near| near.term);
+            assert_eq!(near.as_deref(), expected, "{word}");
         }
     }
 

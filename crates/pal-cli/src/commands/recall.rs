@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use pal_recall::{PassageHit, Recall, RecallQuery, RecallResults, SearchError, project_and_session};
+use pal_recall::{
+    PassageHit, Recall, RecallQuery, RecallResults, SearchError, project_and_session, search_all,
+};
 use pal_report::sanitize;
 use serde_json::{Value, json};
 
@@ -34,7 +36,15 @@ pub(crate) fn recall(
     let query = arguments.query.join(" ");
     let SearchScope { mut recalls, session, where_ } = search_scope(arguments, settings)?;
     let mut telling = BytesProgress::new("indexing sessions");
-    let mut found = RecallResults::default();
+    let wanted = RecallQuery {
+        query: &query,
+        session: session.as_deref(),
+        limit: arguments.limit,
+        context_lines: arguments.context.unwrap_or(CONTEXT_LINES),
+        now: now(),
+        caller: None,
+    };
+    let mut unindexed = RecallResults::default();
     for recall in &mut recalls {
         let begun = Instant::now();
         let updated = recall
@@ -55,19 +65,13 @@ pub(crate) fn recall(
                  next searches"
             );
         }
-        let wanted = RecallQuery {
-            query: &query,
-            session: session.as_deref(),
-            limit: arguments.limit,
-            context_lines: arguments.context.unwrap_or(CONTEXT_LINES),
-            now: now(),
-            caller: None,
-        };
-        found.join(recall.search(&wanted).map_err(|error| failure(&error))?, arguments.limit);
         if updated.is_behind {
-            found.join(recall.search_unindexed(&wanted).map_err(|error| failure(&error))?, arguments.limit);
+            let more = recall.search_unindexed(&wanted).map_err(|error| failure(&error))?;
+            unindexed.join(more, arguments.limit);
         }
     }
+    let mut found = search_all(&mut recalls, &wanted).map_err(|error| failure(&error))?;
+    found.join(unindexed, arguments.limit);
     if arguments.json {
         let list: Vec<Value> =
             found.passages.iter().map(|place| passage_object(place, found.is_partial)).collect();
@@ -84,6 +88,12 @@ pub(crate) fn recall(
     match found.passages.is_empty() {
         true => {
             writeln!(out, "No matches for `{}` in {where_}.", sanitize(&query))?;
+            if query.matches(['"', '“', '”']).count() > 1 {
+                writeln!(
+                    out,
+                    "Text in double quotes must occur exactly as it is; search without the quotes for its words."
+                )?;
+            }
             let wider = if arguments.all { "" } else { ", or --all for every project" };
             writeln!(out, "Try fewer or different words: names, paths, parts of an error message{wider}.")?;
         }

@@ -29,7 +29,9 @@ impl PassageList {
             let pair =
                 |(word, term): &(String, String)| format!("`{}` as `{}…`", sanitize(word), sanitize(term));
             let pairs: Vec<String> = found.corrections.iter().map(pair).collect();
-            let words = format!("No passage contains all the words as they are; read {}.", pairs.join(", "));
+            let some = if found.lacks_words { " These contain some of the words." } else { "" };
+            let words =
+                format!("No passage contains all the words as they are; read {}.{some}", pairs.join(", "));
             writeln!(out, "{}\n", self.colors.yellow(&words))?;
         } else if found.is_partial {
             let words = "No passage contains all the words; these contain some of them.";
