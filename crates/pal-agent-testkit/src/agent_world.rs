@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pal_agent::{
-    AgentOptions, BackgroundOptions, McpOptions, MemoryOptions, ModelOptions, ModelProfile,
+    AgentOptions, BackgroundOptions, McpOptions, MemoryOptions, ModelOptions, ModelProfile, PauseOptions,
     PermissionOptions, PromptOptions, SessionOrigin, SubagentOptions, ToolOptions, cache_settings,
     learned_limits, run_settings,
 };
@@ -27,6 +27,9 @@ use crate::test_provider::{ProviderSetup, TestProvider};
 
 /// Time limit for anything that a test waits for; longer is a hang.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Local hour of the day in all tests.
+pub const TEST_HOUR: u8 = 10;
 
 /// Model of all sessions unless the settings name another.
 const MODEL: &str = "claude-opus-5-5";
@@ -176,6 +179,7 @@ impl AgentWorld {
                 notes: notes(&settings),
                 tokens_daily: settings.background_tokens_daily,
                 suggests: settings.prompt.suggests,
+                pauses: PauseOptions { is_person_driving: false, local_hour: |_| TEST_HOUR },
             },
             home,
         }

@@ -12,7 +12,7 @@ mod log_lines;
 mod test_agent;
 mod test_provider;
 
-pub use agent_world::{AgentWorld, PATIENCE};
+pub use agent_world::{AgentWorld, PATIENCE, TEST_HOUR};
 pub use log_lines::log_lines;
 pub use test_agent::TestAgent;
 pub use test_provider::{

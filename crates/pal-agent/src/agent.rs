@@ -16,6 +16,7 @@ use pal_tools::Shell;
 use crate::AgentError;
 use crate::agent_handle::{AgentHandle, AgentSignal};
 use crate::agent_runtime::AgentRuntime;
+use crate::pause_recorder::PauseRecorder;
 use crate::rewind_mark::RewindMark;
 use crate::session_presence::{PublishedSession, SessionPresence};
 use crate::session_tools::structured_output::StructuredOutput;
@@ -38,6 +39,8 @@ pub struct Agent<'a> {
     pub(crate) home: PathBuf,
     /// Due time of a compaction in a pause that was judged already.
     pub(crate) idle_judged: Option<Timestamp>,
+    /// Counts pauses over all sessions; none without a person.
+    pub(crate) pauses: Option<PauseRecorder>,
 }
 
 impl<'a> Agent<'a> {
@@ -48,7 +51,8 @@ impl<'a> Agent<'a> {
 
     fn work(&mut self, input: RunInput, is_given_up: bool) -> Result<PromptResult, AgentError> {
         let begun = Instant::now();
-        self.last_rewind = None;
+        // After a rewind, the last request in view is older than the pause.
+        let is_rewound = self.last_rewind.take().is_some();
         let span = tracing::info_span!("invoke_agent", session = %self.id);
         let within = span.entered();
         self.forget_rewound();
@@ -56,6 +60,10 @@ impl<'a> Agent<'a> {
         self.runtime.begin_prompt();
         if let Some(notice) = self.runtime.background.take_written_memories() {
             self.runtime.events.notice(notice);
+        }
+        let before = self.session.view().state().activity.clone();
+        if let Some(pauses) = &self.pauses {
+            pauses.expect(&mut self.config, &self.runtime.switches, self.runtime.clock.now());
         }
         if matches!(input, RunInput::Prompt(_)) && !is_given_up {
             self.report_cold_turn()?;
@@ -67,6 +75,10 @@ impl<'a> Agent<'a> {
         }
         let end = drive(&mut self.session, &mut self.config, &mut self.run, &mut self.runtime);
         self.runtime.permissions.rules.end_prompt();
+        if let Some(pauses) = self.pauses.as_ref().filter(|_| !is_rewound) {
+            let activity = &self.session.view().state().activity;
+            pauses.record(&before, activity, &self.runtime.switches, self.runtime.clock.now());
+        }
         let end = end?;
         self.runtime.return_from_fallback(&mut self.session, &mut self.config)?;
         let now = self.runtime.clock.now();

@@ -31,6 +31,7 @@ use crate::event_sink::EventSink;
 use crate::hook_runner::HookRunner;
 use crate::model_fallback::ModelFallback;
 use crate::options::{AgentOptions, ModelOptions, SessionOrigin};
+use crate::pause_recorder::PauseRecorder;
 use crate::pending_entries::PendingEntries;
 use crate::permission_checker::PermissionChecker;
 use crate::project_context::{ProjectContext, available_skills};
@@ -70,8 +71,10 @@ impl<'a> Agent<'a> {
         let own = || Arc::new(FileCheckpoints::of_session(opened.folder(), move || clock.now()));
         // Changes of subagents belong to the session that started them.
         let checkpoints = Arc::clone(options.tools.checkpoints.get_or_insert_with(own));
-        let config = options.session_config(&opened.log);
+        let mut config = options.session_config(&opened.log);
         let switches = SessionSwitches::new(&options.switches, &config);
+        let pauses = PauseRecorder::open(&options, &project, &config);
+        pauses.iter().for_each(|pauses| pauses.expect(&mut config, &switches, clock.now()));
         let (workspace, memory) = open_workspace(&options, &opened);
         let (prompt, problems) =
             PromptBuilder::new(&options, config.policy.warm_clear, &workspace, &opened.id);
@@ -154,6 +157,7 @@ impl<'a> Agent<'a> {
             last_rewind: None,
             home: options.home.clone(),
             idle_judged: None,
+            pauses,
         };
         agent.report_start(is_resumed, &options.prompt.version, (prefix.notices, prefix.warning));
         Ok(agent)
@@ -440,7 +444,7 @@ fn conversation_model(options: &AgentOptions, opened: &OpenedSession) -> Convers
         card,
         windows: LearnedWindows::in_home(&options.home),
         factors: LearnedFactors::in_home(&options.home),
-        stated_window: None,
+        lowered_window: None,
         time_waited: Duration::ZERO,
         reports_progress: options.model.reports_progress,
         alerts: options.model.alerts,

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use pal_background::TimedExchange;
 use pal_context::{SummaryQuestion, SummaryReply};
-use pal_engine::{BrokenResponse, ModelResponse, RequestOutcome, SummaryExchange, TokenObservation};
+use pal_engine::{
+    BrokenResponse, GuessedWindow, ModelResponse, RequestOutcome, SummaryExchange, TokenObservation,
+};
 use pal_events::{AgentEvent, BlockGrowth, ResponseProgress};
 use pal_model::text::group_digits;
 use pal_model::{BlockType, ContentBlock, ContextOverflow, MediaKind, ModelCard, RequestSource, Usage};
@@ -13,7 +15,7 @@ use pal_process::CancelToken;
 use pal_provider::{
     ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange, RequestEncoder, SharedPrefix,
 };
-use pal_settings::{CostAlerts, LearnedFactors, LearnedWindows};
+use pal_settings::{CostAlerts, LearnedFactors, LearnedWindow, LearnedWindows};
 use pal_view::Request;
 use pal_wire::{BlockDelta, FailureKind, ProviderFailure, ResponseEvent as Heard};
 use smol_str::SmolStr;
@@ -37,8 +39,8 @@ pub(crate) struct ConversationModel {
     pub(crate) windows: LearnedWindows,
     /// Correction factors of token estimates.
     pub(crate) factors: LearnedFactors,
-    /// Window that the provider stated in this session, if it refused a request.
-    pub(crate) stated_window: Option<u64>,
+    /// Window that the prefix is made for after a refusal in this session.
+    pub(crate) lowered_window: Option<u64>,
     /// Time spent waiting for the provider since the prompt.
     pub(crate) time_waited: Duration,
     /// Reports every step of a response.
@@ -66,17 +68,39 @@ impl ConversationModel {
     /// Stores the window that the provider stated; returns the notice for the user.
     pub(crate) fn learn_window(&self, window: u64) -> Option<String> {
         let ModelCard { model, window: promised, .. } = &self.card;
-        let remembered = match self.windows.learn(self.connection.endpoint().address(), model, window) {
-            Ok(false) => return None,
-            Ok(true) => String::from("remembered for this server"),
-            Err(error) => format!("it cannot be remembered: {error}"),
-        };
+        let remembered = self.remember_window(LearnedWindow::stated(window))?;
         Some(format!(
             "the server accepts {} tokens for {model}, not {} as its model card says ({remembered}). To set it yourself, \
              write to models.toml in the home directory: [models.\"{model}\"] window = {window}",
             group_digits(window),
             group_digits(*promised),
         ))
+    }
+
+    /// Stores the window to assume after refusals that stated none; returns the warning for the user.
+    pub(crate) fn learn_guessed_window(&self, guessed: &GuessedWindow) -> Option<String> {
+        let GuessedWindow { window, accepted, refused } = *guessed;
+        let learned = LearnedWindow { window, accepted: Some(accepted), refused: Some(refused) };
+        let remembered = self.remember_window(learned)?;
+        let ModelCard { model, window: promised, .. } = &self.card;
+        Some(format!(
+            "the server refuses about {} tokens for {model} and does not say how many it accepts; its model card says {}. \
+             Contexts stay below {} tokens from now on ({remembered}). To set the window yourself, write \
+             max_context_tokens = N to settings.toml, or [models.\"{model}\"] window = N to models.toml in the home \
+             directory",
+            group_digits(refused),
+            group_digits(*promised),
+            group_digits(window),
+        ))
+    }
+
+    /// Stores a window; returns whether it is remembered, as text, or none if it was known.
+    fn remember_window(&self, window: LearnedWindow) -> Option<String> {
+        match self.windows.learn(self.connection.endpoint().address(), &self.card.model, window) {
+            Ok(false) => None,
+            Ok(true) => Some(String::from("remembered for this server")),
+            Err(error) => Some(format!("it cannot be remembered: {error}")),
+        }
     }
 
     /// Limits answers to what the provider accepts; returns the notice for the user.
@@ -209,12 +233,10 @@ impl ConversationModel {
             }),
             ExchangeEnd::Failed(failure) => match failure.kind {
                 FailureKind::TooLong(overflow) if started.is_none() => {
-                    self.stated_window = overflow.window.or(self.stated_window);
+                    self.lowered_window = overflow.window.or(self.lowered_window);
                     RequestOutcome::TooLong { overflow, message: failure.message }
                 }
-                FailureKind::TooLarge if started.is_none() => {
-                    RequestOutcome::TooLong { overflow: ContextOverflow::UNKNOWN, message: failure.message }
-                }
+                FailureKind::TooLarge if started.is_none() => RequestOutcome::TooLarge(failure.message),
                 FailureKind::Invalid | FailureKind::NotFound
                     if started.is_none() && !refused_media(&failure.message).is_empty() =>
                 {

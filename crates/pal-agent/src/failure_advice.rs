@@ -9,7 +9,8 @@ pub(crate) fn next_step(kind: FailureKind) -> &'static str {
             "go on with a model that has a larger window (--model), or compact the session first (pal compact)"
         }
         FailureKind::Authentication | FailureKind::Permission => {
-            "check the key (ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or OPENAI_API_KEY), then go on with --continue"
+            "check the key (of `pal login`, or ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or OPENAI_API_KEY; `pal doctor` says \
+             which one is used), then go on with --continue"
         }
         FailureKind::Billing => {
             "look at the account's balance and limits with the provider, then go on with --continue"

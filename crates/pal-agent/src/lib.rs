@@ -24,6 +24,7 @@ mod model_fallback;
 mod model_settings;
 mod options;
 mod parent_agent;
+mod pause_recorder;
 mod pending_entries;
 mod permission_checker;
 mod project_context;
@@ -50,11 +51,11 @@ pub use agent_commands::CompactionPreview;
 pub use agent_handle::AgentHandle;
 pub use error::AgentError;
 pub use idle_session::{CacheLifetime, IdleOutcome};
-pub use model_settings::{cache_settings, hour_ttl_eligibility, learned_limits, run_settings};
+pub use model_settings::{cache_settings, learned_limits, run_settings, ttl_preference};
 pub use options::{
     AgentOptions, BackgroundOptions, McpOptions, MemoryOptions, ModelLookup, ModelOptions, ModelProfile,
-    OutputCheck, OutputSchema, PermissionOptions, PromptOptions, SessionOrigin, SubagentOptions,
-    TeammateCommand, ToolOptions,
+    OutputCheck, OutputSchema, PauseOptions, PermissionOptions, PromptOptions, SessionOrigin,
+    SubagentOptions, TeammateCommand, ToolOptions,
 };
 pub use parent_agent::{MessagePurpose, ParentAgent};
 pub use restored_files::{directory_around, text_inside};

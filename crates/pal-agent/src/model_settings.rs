@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use pal_context::cache::HourTtlEligibility;
+use pal_context::cache::TtlPreference;
 use pal_engine::CacheSettings;
 use pal_model::ModelCard;
 use pal_run::{ProgressLimits, RunSettings};
 use pal_settings::{LearnedWindows, Settings};
-use pal_view::{CacheTtl, WindowLimits};
+use pal_view::WindowLimits;
 use smol_str::SmolStr;
 
 /// Output limit of a retry after `max_tokens` (§2.10).
@@ -17,7 +17,9 @@ const RAISED_OUTPUT_TOKENS: u64 = 64_000;
 pub fn learned_limits(home: &Path, settings: &Settings, card: &ModelCard, endpoint: &str) -> WindowLimits {
     let limits = WindowLimits::new(card, &settings.window_for(&card.model));
     let learned = LearnedWindows::in_home(home).find(endpoint, &card.model);
-    learned.map_or(limits, |window| limits.lowered_to(window))
+    // A guess gives way to a window that the user has set since: one below what was refused.
+    let learned = learned.filter(|learned| learned.refused.is_none_or(|refused| refused <= limits.window));
+    learned.map_or(limits, |learned| limits.lowered_to(learned.window))
 }
 
 /// Cache settings for a model.
@@ -26,7 +28,7 @@ pub fn cache_settings(settings: &Settings, card: &ModelCard) -> CacheSettings {
     let task_budget = settings.spending.task_budget.filter(|_| card.can.task_budgets);
     betas.extend(task_budget.map(|_| pal_wire::TASK_BUDGET_BETA));
     CacheSettings {
-        eligibility: hour_ttl_eligibility(settings),
+        ttl_preference: ttl_preference(settings),
         effort: settings.effort.clone(),
         task_budget,
         betas: betas.into_iter().map(SmolStr::new_static).collect(),
@@ -34,10 +36,9 @@ pub fn cache_settings(settings: &Settings, card: &ModelCard) -> CacheSettings {
     }
 }
 
-/// Eligibility of cache breakpoints for a TTL of one hour.
-pub fn hour_ttl_eligibility(settings: &Settings) -> HourTtlEligibility {
-    let is_wanted = settings.cache_ttl == CacheTtl::Hour1;
-    HourTtlEligibility { is_wanted, is_in_overage: settings.is_in_overage }
+/// TTL of cache breakpoints as the settings want it.
+pub fn ttl_preference(settings: &Settings) -> TtlPreference {
+    TtlPreference { fixed: settings.cache_ttl, is_in_overage: settings.is_in_overage }
 }
 
 /// Output and spending limits of a run with a model.

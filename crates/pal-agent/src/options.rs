@@ -9,7 +9,7 @@ use pal_context::NotesCadence;
 use pal_engine::{CacheSettings, SessionConfig};
 use pal_events::PermissionAsker;
 use pal_memory::MemoryLocation;
-use pal_model::{EntryId, SharedText, ToolUseId};
+use pal_model::{EntryId, SharedText, Timestamp, ToolUseId};
 use pal_permissions::{PermissionMode, RuleSet};
 use pal_prompt::PromptOverrides;
 use pal_provider::ProviderConnection;
@@ -121,6 +121,15 @@ pub struct PermissionOptions {
     pub is_asking_program: bool,
 }
 
+/// Pauses of the person who talks with an agent.
+#[derive(Clone, Copy)]
+pub struct PauseOptions {
+    /// True if a driving program passes on the prompts of a person.
+    pub is_person_driving: bool,
+    /// Returns the local hour of the day.
+    pub local_hour: fn(Timestamp) -> u8,
+}
+
 /// Tools of an agent.
 #[derive(Clone)]
 pub struct ToolOptions {
@@ -201,6 +210,8 @@ pub struct BackgroundOptions {
     pub tokens_daily: u64,
     /// Suggests the next prompt after each turn.
     pub suggests: bool,
+    /// Pauses of the person who talks with the agent.
+    pub pauses: PauseOptions,
 }
 
 /// Returns the command that starts this program as a teammate.
@@ -263,6 +274,11 @@ impl AgentOptions {
     pub(crate) fn is_attended(&self) -> bool {
         let is_person = self.permissions.asker.is_some() && !self.permissions.is_asking_program;
         is_person && self.subagent.identity.is_none()
+    }
+
+    /// Returns whether the pauses before prompts are those of a person, in person or through a driving program.
+    pub(crate) fn is_paused_by_person(&self) -> bool {
+        self.is_attended() || (self.background.pauses.is_person_driving && self.subagent.identity.is_none())
     }
 
     /// Returns the part of the options that background work needs.

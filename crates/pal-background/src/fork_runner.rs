@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use pal_engine::ConversationFork;
 use pal_events::summarize_call;
+use pal_model::text::{first_chars, group_digits};
 use pal_model::{
     BlockType, Content, ContentBlock, ModelCard, RequestSource, ResponseId, ToolUseId, UsageTotals,
 };
@@ -319,10 +320,12 @@ impl ForkDriver<'_> {
     fn finish_turn(&mut self) -> bool {
         let Some(OpenTurn { text, calls, mut results }) = self.turn.take() else { return false };
         let mut turn = ForkTurn { text, calls: Vec::new() };
+        let characters_max = self.fork.result_characters_max(results.len());
         for call in calls {
             let Some(result) = results.remove(&call.id) else { continue };
             turn.calls.push((summarize_call(&call.name, &call.input), !result.is_error));
-            self.fork.push_tool_result(&call.id, &result.content, result.is_error);
+            let content = shorten_result(&result.content, characters_max);
+            self.fork.push_tool_result(&call.id, &content, result.is_error);
         }
         let has_failed = turn.calls.iter().any(|(_, has_succeeded)| !has_succeeded);
         (self.on_turn)(turn);
@@ -334,6 +337,13 @@ impl ForkDriver<'_> {
         if self.tools.cancel.is_cancelled() {
             return RunInput::Failed(String::from(STOPPED));
         }
+        // What would be refused is not sent.
+        let Some(max_tokens) = self.fork.answer_room(max_tokens) else {
+            let window = group_digits(self.fork.window());
+            return RunInput::Failed(format!(
+                "it leaves no room for an answer in a window of {window} tokens"
+            ));
+        };
         let ProviderExchange { blocks, end, .. } =
             self.answers.request(self.fork, max_tokens, self.tools.cancel);
         match end {
@@ -397,6 +407,29 @@ fn wait_unless_cancelled(wait: Duration, cancel: &CancelToken) {
         let _ = sender.send(());
     });
     let _ = cancelled.recv_timeout(wait);
+}
+
+/// Keeps the beginning of the texts of a result that are longer than `characters_max` together. A fork reads the rest
+/// in parts if it needs it.
+fn shorten_result(content: &[ContentBlock], characters_max: usize) -> Vec<ContentBlock> {
+    let mut left = characters_max;
+    let shorten = |block: &ContentBlock| {
+        let text = block.string("text").filter(|_| block.kind() == BlockType::Text);
+        let Some(text) = text else { return block.clone() };
+        let characters = text.chars().count();
+        let kept = characters.min(left);
+        left -= kept;
+        if kept == characters {
+            return block.clone();
+        }
+        ContentBlock::text(&format!(
+            "{}\n[This result has {} characters and is cut here to fit the window. Read the rest in smaller parts if you \
+             need it.]",
+            first_chars(&text, kept),
+            group_digits(characters as u64)
+        ))
+    };
+    content.iter().map(shorten).collect()
 }
 
 fn answer_text(blocks: &[ContentBlock]) -> String {
@@ -602,6 +635,50 @@ mod tests {
         let mut answers = ScriptedAnswers { cancels, ..ScriptedAnswers::new(answers) };
         let end = runner.drive(&mut answers, "go", &mut ForkReport::default());
         (end, answers.answers.len())
+    }
+
+    /// A tool whose result is longer than small windows allow.
+    struct LongTool;
+
+    impl ToolHandler for LongTool {
+        fn name(&self) -> &str {
+            "Look"
+        }
+
+        fn is_read_only(&self, _: &ToolInput) -> bool {
+            true
+        }
+
+        fn required_access(&self, _: &ToolInput, _: &Workspace) -> Result<Vec<ToolAccess>, String> {
+            Ok(vec![ToolAccess::Read(TargetPath { named: "look".into(), real: PathBuf::from("/look") })])
+        }
+
+        fn run(&self, _: &ToolInput, _: &ToolContext<'_>) -> ToolOutput {
+            ToolOutput::text(&"one line of the file\n".repeat(2_500))
+        }
+    }
+
+    #[test]
+    fn results_are_cut_for_a_small_window_and_a_fork_that_does_not_fit_is_not_sent() {
+        let home = tempfile::tempdir().unwrap();
+        let runs = |window: Option<u64>, answers: usize| {
+            let mut runner = runner(home.path(), vec![Box::new(LongTool)]);
+            runner.limits.turns_max = 9;
+            runner.fork = runner.fork.clone().with_window(window.unwrap_or(1_000_000));
+            let looks = (0..answers).map(|turn| answer(&[(["a", "b", "c", "d"][turn], "Look")], "tool_use"));
+            let mut answers = ScriptedAnswers::new(looks.chain([answer(&[], "end_turn")]));
+            let end = runner.drive(&mut answers, "go", &mut ForkReport::default());
+            (end, results(&runner.fork), answers.answers.len(), runner.fork.view().size().tokens)
+        };
+        let (end, whole, ..) = runs(None, 1);
+        assert!(end.is_ok() && whole[0].1.len() > 50_000, "{end:?}");
+        let (end, cut, unused, size) = runs(Some(32_768), 3);
+        assert_eq!((end, unused), (Ok(()), 0));
+        let is_cut = |text: &str| text.len() < 9_000 && text.contains("52,500 characters");
+        assert!(cut.len() == 3 && cut.iter().all(|(_, text)| is_cut(text)), "{cut:?}");
+        assert!(size < 32_768, "{size}");
+        let (end, _, unused, _) = runs(Some(4_000), 1);
+        assert!(end.as_ref().is_err_and(|why| why.contains("window of 4,000")) && unused == 2, "{end:?}");
     }
 
     #[test]

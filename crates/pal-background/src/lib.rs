@@ -35,6 +35,7 @@ mod clock;
 mod daily_spending;
 mod fork_runner;
 mod fork_tools;
+mod learned_pauses;
 mod memory_prefetch;
 mod memory_tasks;
 mod note_keeper;
@@ -46,6 +47,7 @@ pub use background_config::{BackgroundConfig, BackgroundModel, DreamGateSettings
 pub use cache_keepalive::{CacheKeepalive, KeepaliveListener, SentPing};
 pub use clock::{Clock, random_ids};
 pub use daily_spending::{DaySpending, SpendingEntry, read_day_spending, record_spending};
+pub use learned_pauses::{LearnedPauses, PauseTable};
 pub use memory_prefetch::{MemoryKeeper, MemoryPrefetch, WriteOrigin, memory_index};
 pub use memory_tasks::{
     Dream, DreamGate, DreamGates, DreamReport, DreamScheduler, DreamState, DreamTask, DreamTurn, Extraction,

@@ -68,7 +68,8 @@ impl PromptSuggester {
         }
         let mut fork = session.fork(config, now);
         fork.push_user_text(DIRECTIVE);
-        let request = fork.request(ANSWER_TOKENS.min(self.card.max_output));
+        let Some(answer_tokens) = fork.answer_room(ANSWER_TOKENS.min(self.card.max_output)) else { return };
+        let request = fork.request(answer_tokens);
         let dialect = self.connection.endpoint().dialect();
         let call = RequestEncoder::new(&self.card, dialect, None).encode(&request, fork.betas());
         let cancel = CancelToken::new();

@@ -26,6 +26,7 @@ pub struct TimedExchange {
     source: RequestSource,
     provider: &'static str,
     model: SmolStr,
+    window: u64,
     max_tokens: u64,
     begun: Instant,
     started: Option<Duration>,
@@ -46,7 +47,8 @@ impl TimedExchange {
             Dialect::Responses | Dialect::Chat => "openai",
         };
         let model = card.model.clone();
-        TimedExchange { source, provider, model, max_tokens, begun: Instant::now(), started: None, span }
+        let (window, begun) = (card.window, Instant::now());
+        TimedExchange { source, provider, model, window, max_tokens, begun, started: None, span }
     }
 
     /// Tracing span of the exchange.
@@ -107,6 +109,7 @@ impl TimedExchange {
             source: self.source,
             provider: self.provider,
             model: self.model,
+            window: Some(self.window),
             max_tokens: self.max_tokens,
             answered: began(),
             usage: exchange.usage().cloned(),

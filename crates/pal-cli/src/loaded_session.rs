@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use pal_import::{ImportOptions, SessionFormat, detect};
-use pal_model::{DecisionKind, EntryBody, LogEntry, ModelCard, SharedText};
+use pal_model::{DecisionKind, EntryBody, LogEntry, ModelCard, SharedText, closest_word};
 use pal_store::{LogLine, LogReader, OmittedHistory, OpenError, ReadError};
 use pal_view::{CardEstimator, Estimator, Lens, ViewScope};
 
@@ -258,7 +258,12 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
 pub(crate) fn card(settings: &Settings, model: &str, notices: &Notices) -> ModelCard {
     let found = settings.cards.find(&full_model_name(model, settings));
     if let Some(notice) = found.notice {
-        notices.add(notice);
+        let known: Vec<&str> = settings.cards.names().collect();
+        let is_unknown = settings.cards.table_name(model).is_none();
+        match closest_word(model, &known).filter(|_| is_unknown) {
+            Some(near) => notices.add(format_args!("{notice} Did you mean `{near}`?")),
+            None => notices.add(notice),
+        }
     }
     found.card
 }

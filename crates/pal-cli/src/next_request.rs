@@ -3,7 +3,7 @@
 //! A log may come from anywhere. A parameter of it goes into a request only if its name is known and its value is complete
 //! JSON, so that no log can write a body or a header of its own.
 
-use pal_agent::hour_ttl_eligibility;
+use pal_agent::ttl_preference;
 use pal_context::RequestParams;
 use pal_context::cache::choose_ttl;
 use pal_model::{EntryBody, LogEntry, ModelCard, RequestRecord, SharedText, escape_into};
@@ -54,7 +54,7 @@ impl NextRequestParams {
             members.insert(0, (SmolStr::new_static(OUTPUT), effort_json(effort)));
         }
         let named = before.and_then(|before| CacheTtl::from_name(before.cache_ttl.as_ref()?));
-        let (latched, _) = choose_ttl(view, &settings.context_policy(), hour_ttl_eligibility(settings), None);
+        let (latched, _) = choose_ttl(view, &settings.context_policy(), ttl_preference(settings), None);
         carried.params.ttl = named.unwrap_or(latched);
         for beta in pal_wire::beta_headers(card) {
             carried.add_beta(SmolStr::new_static(beta));

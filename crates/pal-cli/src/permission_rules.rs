@@ -53,6 +53,17 @@ pub(crate) fn settings_rules(settings: &Settings) -> Result<RuleSet, Failure> {
 
 /// Rejects a rule whose tool is nearly the name of one: it would have no effect.
 fn check_tool(rule: &SourcedRule) -> Result<(), Failure> {
+    match nearest_tool(rule.rule.tool()) {
+        Some(near) => Err(Failure::usage_error(
+            format!("the rule `{}` names no tool; did you mean `{near}`?", rule.rule),
+            "`pal help permissions` lists the forms of rules",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The tool that a mistyped name means; none if the name is that of a tool, or near none.
+fn nearest_tool(tool: &str) -> Option<String> {
     let tools = built_in_tools();
     let mut known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     known.extend([
@@ -65,24 +76,20 @@ fn check_tool(rule: &SourcedRule) -> Result<(), Failure> {
         "TaskOutput",
         "SlashCommand",
     ]);
-    let tool = rule.rule.tool();
     if known.contains(&tool) || tool.starts_with("mcp__") {
-        return Ok(());
+        return None;
     }
-    match closest_word(tool, &known) {
-        Some(near) => Err(Failure::usage_error(
-            format!("the rule `{}` names no tool; did you mean `{near}`?", rule.rule),
-            "`pal help permissions` lists the forms of rules",
-        )),
-        None => Ok(()),
-    }
+    closest_word(tool, &known).map(str::to_owned)
 }
 
 fn parse_rule(rule: &str, origin: &str) -> Result<SourcedRule, Failure> {
     let parsed: Result<PermissionRule, _> = rule.parse();
     let parsed = parsed.map_err(|error| {
+        // A mistyped tool takes no pattern, but that is not what is wrong.
+        let near = rule.split_once('(').and_then(|(tool, _)| nearest_tool(tool.trim()));
+        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         Failure::usage_error(
-            format!("{origin}: {error}"),
+            format!("{origin}: {error}{near}"),
             "correct the rule; `pal help permissions` lists the forms",
         )
     })?;

@@ -33,9 +33,9 @@ enum DirectoryChoice {
 /// Works in the directory of `--cd`. A teammate is started where it works and gets the flags of its lead.
 pub(crate) fn enter_directory(args: &AgentArgs) -> Result<(), Failure> {
     match &args.session.directory {
-        Some(directory) if !args.is_teammate => {
-            std::env::set_current_dir(directory).map_err(|error| Failure::of_file(directory, &error))
-        }
+        Some(directory) if !args.is_teammate => std::env::set_current_dir(directory).map_err(|error| {
+            Failure::usage_error(format!("--cd {}: {error}", directory.display()), "check the path")
+        }),
         _ => Ok(()),
     }
 }

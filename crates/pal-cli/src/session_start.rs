@@ -180,6 +180,13 @@ pub(crate) fn assembly<'a>(
 pub(crate) fn today() -> String {
     jiff::Zoned::now().strftime("%A, %Y-%m-%d").to_string()
 }
+
+/// Local hour of the day of a time.
+pub(crate) fn local_hour(at: pal_model::Timestamp) -> u8 {
+    let time = jiff::Timestamp::from_millisecond(at.milliseconds()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    u8::try_from(time.to_zoned(jiff::tz::TimeZone::system()).hour()).unwrap_or(0)
+}
+
 /// Skills and agents of the plugins that the settings enable.
 pub(crate) fn plugin_definitions(settings: &Settings) -> Vec<PluginDefinitions> {
     let definitions = |plugin: &ClaudePlugin| PluginDefinitions {

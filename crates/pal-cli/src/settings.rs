@@ -111,7 +111,17 @@ pub(crate) fn allowed_file(home: &Path, directory: &Path) -> PathBuf {
 
 impl From<SettingsError> for Failure {
     fn from(error: SettingsError) -> Failure {
-        Failure::with_hint(error.to_string(), error.hint())
+        let is_typed = match &error {
+            SettingsError::NotSettings { .. } => true,
+            SettingsError::Syntax { origin, .. }
+            | SettingsError::UnknownKey { origin, .. }
+            | SettingsError::WrongValue { origin, .. } => origin.place == SettingsSource::Given,
+            SettingsError::Unreadable { .. } => false,
+        };
+        match is_typed {
+            true => Failure::usage_error(error.to_string(), error.hint()),
+            false => Failure::with_hint(error.to_string(), error.hint()),
+        }
     }
 }
 

@@ -97,17 +97,56 @@ impl SystemKeyring {
         }
     }
 
-    /// Removes a key.
-    pub(crate) fn remove(&self, provider: &str) -> Result<(), String> {
+    /// Removes a key; returns false if there was none.
+    ///
+    /// Fails if the keyring cannot be reached, or still has the key afterwards, which happens if it is locked.
+    pub(crate) fn remove(&self, provider: &str) -> Result<bool, String> {
+        if !self.has_key(provider)? {
+            return Ok(false);
+        }
         let arguments = match self.program {
             KeyringProgram::SecretTool => ["clear", "service", SERVICE, "account", provider],
             KeyringProgram::Security => ["delete-generic-password", "-a", provider, "-s", SERVICE],
         };
-        self.run(&arguments, "").map(drop)
+        let cleared = self.output(&arguments, "")?;
+        match self.has_key(provider)? {
+            false => Ok(true),
+            true => Err(match cleared.errors.lines().next() {
+                Some(line) => pal_report::sanitize(line),
+                None => String::from("it keeps the key, so it may be locked"),
+            }),
+        }
+    }
+
+    /// Searches for a key without unlocking the keyring.
+    fn has_key(&self, provider: &str) -> Result<bool, String> {
+        let arguments: &[&str] = match self.program {
+            KeyringProgram::SecretTool => &["search", "--all", "service", SERVICE, "account", provider],
+            KeyringProgram::Security => &["find-generic-password", "-a", provider, "-s", SERVICE],
+        };
+        let output = self.output(arguments, "")?;
+        // Without a match, secret-tool prints nothing, and security says so; both also print errors of a keyring that has
+        // the key but is locked.
+        let is_missing = |line: &str| line.contains("could not be found") || line.contains("No matching");
+        match output.errors.lines().next() {
+            _ if !output.printed.trim().is_empty() => Ok(true),
+            Some(line) if !output.is_success && !is_missing(line) => Err(pal_report::sanitize(line)),
+            _ => Ok(false),
+        }
     }
 
     /// Runs the program and returns what it prints.
     fn run(&self, arguments: &[&str], input: &str) -> Result<String, String> {
+        let output = self.output(arguments, input)?;
+        match (output.is_success, output.errors.lines().next()) {
+            (true, _) => Ok(output.printed),
+            (false, Some(line)) => Err(pal_report::sanitize(line)),
+            (false, None) => Err(format!("{} failed without a message", self.program())),
+        }
+    }
+
+    /// Runs the program to its end.
+    fn output(&self, arguments: &[&str], input: &str) -> Result<ProgramOutput, String> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.path.display());
         let mut child = Command::new(&self.path)
             .args(arguments)
@@ -137,12 +176,15 @@ impl SystemKeyring {
             stdout.read_to_string(&mut printed).map_err(failed)?;
             stderr.read_to_string(&mut errors).map_err(failed)?;
         }
-        match (status.success(), errors.lines().next()) {
-            (true, _) => Ok(printed),
-            (false, Some(line)) => Err(pal_report::sanitize(line)),
-            (false, None) => Err(format!("{} ended with {status}", self.program())),
-        }
+        Ok(ProgramOutput { is_success: status.success(), printed, errors })
     }
+}
+
+/// Output of the program of the keyring.
+struct ProgramOutput {
+    is_success: bool,
+    printed: String,
+    errors: String,
 }
 
 fn is_executable(file: &Path) -> bool {
@@ -162,7 +204,8 @@ echo "$@" >> "$0.calls"
 case "$1" in
 store) cat > "$0.key" ;;
 lookup) cat "$0.key" ;;
-clear) rm "$0.key" ;;
+search) [ -e "$0.key" ] && echo "[/1]"; exit 0 ;;
+clear) [ -e "$0.key" ] || exit 1; [ -e "$0.locked" ] && exit 1; rm "$0.key" ;;
 esac
 "#;
 
@@ -170,7 +213,9 @@ esac
 echo "$@" >> "$0.calls"
 case "$1" in
 -i) read -r verb u a account s service x hex; printf "$(printf %s "$hex" | sed 's/../\\x&/g')" > "$0.key" ;;
-find-generic-password) cat "$0.key" ;;
+find-generic-password)
+    [ -e "$0.key" ] || { echo "The specified item could not be found in the keychain." >&2; exit 44; }
+    cat "$0.key" ;;
 delete-generic-password) rm "$0.key" ;;
 esac
 "#;
@@ -192,13 +237,23 @@ esac
                 "sk-ant-secret-1",
                 "{program:?}"
             );
-            keyring.remove("anthropic").unwrap();
+            assert_eq!(keyring.remove("anthropic"), Ok(true));
+            assert_eq!(keyring.remove("anthropic"), Ok(false), "{program:?}: no key is no error");
             assert!(keyring.look_up("anthropic").is_err());
+            if program == KeyringProgram::SecretTool {
+                keyring.store("anthropic", &key).unwrap();
+                let locked = folder.path().join("secret-tool.locked");
+                std::fs::write(&locked, "").unwrap();
+                assert!(keyring.remove("anthropic").is_err(), "a key that stays is not removed");
+                std::fs::remove_file(&locked).unwrap();
+                assert_eq!(keyring.remove("anthropic"), Ok(true));
+            }
             let calls =
                 std::fs::read_to_string(folder.path().join(format!("{}.calls", program.name()))).unwrap();
             assert!(calls.contains("anthropic") && !calls.contains("secret-1"), "{calls}");
             std::fs::write(&path, "#!/bin/bash\necho 'Cannot autolaunch D-Bus' >&2\nexit 1\n").unwrap();
             assert_eq!(keyring.store("anthropic", &key), Err(String::from("Cannot autolaunch D-Bus")));
+            assert_eq!(keyring.remove("anthropic"), Err(String::from("Cannot autolaunch D-Bus")));
         }
     }
 }

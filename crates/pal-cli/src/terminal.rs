@@ -10,6 +10,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::mpsc::{Sender, channel};
 
+use pal_report::stored_sessions;
 use pal_tui::{NotificationProtocol, TerminalOptions, Theme, UiChannels, UiEvent, run, run_plain};
 
 use crate::arguments::{AgentArgs, SessionArgs};
@@ -46,6 +47,12 @@ pub(crate) fn run_terminal(args: &AgentArgs, settings: &Settings) -> Result<Exit
     let directory = directory.map_err(|error| Failure::new(format!("the current directory: {error}")))?;
     // `--resume` without an id: the session is chosen from a list before one is opened.
     let is_chosen = args.session.resume.as_deref() == Some("");
+    if is_chosen && !has_sessions(settings, &directory) {
+        return Err(Failure::with_hint(
+            "this project has no session to resume",
+            "`pal sessions --all` lists those of other directories; `pal` starts a new one",
+        ));
+    }
     let (event_sender, event_receiver) = channel();
     signals::forward(event_sender.clone());
     let (wishes, wished) = channel();
@@ -93,4 +100,10 @@ pub(crate) fn run_terminal(args: &AgentArgs, settings: &Settings) -> Result<Exit
         Ok(Some(why)) => Err(Failure::new(why)),
         Err(error) => Err(Failure::new(format!("the terminal: {error}"))),
     }
+}
+
+/// True if the project of a directory has a stored session.
+fn has_sessions(settings: &Settings, directory: &std::path::Path) -> bool {
+    let home = settings.home.as_deref();
+    home.is_some_and(|home| !stored_sessions::project_sessions(home, directory).1.is_empty())
 }

@@ -7,9 +7,10 @@ use pal_view::{WindowLimits, window_scale};
 use smol_str::SmolStr;
 
 use crate::condense::CondenseModes;
+use crate::pause_history::PauseHistory;
 use crate::policy_figures::FittedFigures;
 
-/// Settings of the layers. All fields are given explicitly; [`ContextPolicy::threshold`] is the default.
+/// Settings of the layers. All fields are given explicitly.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ContextPolicy {
     /// Spills large tool results and pastes to disk.
@@ -24,6 +25,9 @@ pub struct ContextPolicy {
     pub warm_clear: bool,
     /// Clears old results under pressure, if the provider cannot.
     pub pressure: bool,
+    /// Clears a warm cache before the window is full (by the provider or under pressure), not only where the
+    /// request would not fit otherwise: the cleared prompt is written to the cache again.
+    pub early_clear: bool,
     /// Folds old stretches.
     pub fold: bool,
     /// Lets the provider summarize, if the card supports it.
@@ -63,6 +67,8 @@ pub struct ContextPolicy {
     pub fold_from_percent: u64,
     /// Percentage of the effective window at which a request waits for the fold.
     pub fold_drain_percent: u64,
+    /// Files that a compaction restores.
+    pub restoration: RestorationBudget,
     /// Compacts in a pause, shortly before the cache expires, where that is expected to pay (§10.5).
     pub idle_compaction: bool,
     /// Settings of the cost-aware policy (§10.5), which decides by price what to clear and compact; `None`
@@ -74,7 +80,7 @@ pub struct ContextPolicy {
 pub const CONDENSE_CHARACTERS: u64 = 4_000;
 
 impl ContextPolicy {
-    /// The `threshold` policy, the default: acts at fixed thresholds.
+    /// The `threshold` policy: acts at fixed thresholds.
     pub fn threshold() -> ContextPolicy {
         ContextPolicy {
             spill: true,
@@ -83,6 +89,7 @@ impl ContextPolicy {
             cold_clear: true,
             warm_clear: true,
             pressure: true,
+            early_clear: false,
             fold: false,
             provider_compaction: false,
             reactive_only: false,
@@ -102,6 +109,7 @@ impl ContextPolicy {
             snip_keep_messages: 20,
             fold_from_percent: 90,
             fold_drain_percent: 95,
+            restoration: RestorationBudget::STANDARD,
             idle_compaction: false,
             cost_aware: None,
         }
@@ -113,6 +121,7 @@ impl ContextPolicy {
             cost_aware: Some(thrift),
             idle_compaction: true,
             cold_keep: 3,
+            restoration: RestorationBudget::SPREAD,
             ..ContextPolicy::threshold()
         }
     }
@@ -140,17 +149,46 @@ pub struct CostAwareSettings {
     pub cache_keepalive: bool,
     /// Expectations before the session has shown its own figures.
     pub figures: FittedFigures,
+    /// Earlier pauses that `figures` account for.
+    pub pause_history: PauseHistory,
 }
 
 impl CostAwareSettings {
     /// Default settings.
-    pub const STANDARD: CostAwareSettings =
-        CostAwareSettings { loss_weight: 0.5, cache_keepalive: false, figures: FittedFigures::SHIPPED };
+    pub const STANDARD: CostAwareSettings = CostAwareSettings {
+        loss_weight: 0.5,
+        cache_keepalive: false,
+        figures: FittedFigures::SHIPPED,
+        pause_history: PauseHistory::EMPTY,
+    };
+
+    /// Settings that expect pauses such as those of earlier sessions. `self` must not account for a history yet.
+    pub fn with_pause_history(self, history: &PauseHistory) -> CostAwareSettings {
+        let turn_pauses = history.expected_shares(self.figures.turn_pauses);
+        let figures = FittedFigures { turn_pauses, ..self.figures };
+        CostAwareSettings { figures, pause_history: *history, ..self }
+    }
 
     /// Multiplier for the expected price of a loss.
     pub(crate) fn weight(self) -> f64 {
         2.0 * self.loss_weight.clamp(0.0, 1.0)
     }
+}
+
+/// How much of the files in use a compaction restores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RestorationBudget {
+    /// Maximum number of files.
+    pub files: usize,
+    /// Tokens of all files together, on a full window.
+    pub tokens: u64,
+}
+
+impl RestorationBudget {
+    /// Few files, each as long as a file may be (§4.10).
+    pub const STANDARD: RestorationBudget = RestorationBudget { files: 5, tokens: 50_000 };
+    /// Little more than the tokens that the standard takes in the mean over recorded sessions, spread over more and smaller files.
+    pub const SPREAD: RestorationBudget = RestorationBudget { files: 15, tokens: 12_000 };
 }
 
 /// Token budgets, scaled to the window (§0.4).

@@ -6,8 +6,8 @@
 //! `policy_figures.rs` has what is fitted to recorded sessions, and `cargo run -p xtask -- fit` recomputes
 //! them.
 //!
-//! Everything learnt is part of the view's state, which a boundary carries: a resumed session decides the
-//! same.
+//! Everything learnt within a session is part of the view's state, which a boundary carries. Pauses of earlier sessions come with the
+//! settings; they may differ when a session is resumed, and change future decisions only.
 
 mod expected_cost;
 mod fit_statistics;

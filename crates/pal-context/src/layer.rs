@@ -57,6 +57,12 @@ impl LayerContext<'_> {
         ttl.map_or(self.policy.cold_after, |ttl| Duration::from_millis(ttl.milliseconds()))
     }
 
+    /// Returns true if the conversation is compacted when it reaches its threshold: no setting or hook prevents
+    /// it.
+    pub(crate) fn can_compact(&self) -> bool {
+        self.limits.auto_compact.is_some() && !self.policy.reactive_only && self.blocked_by.is_none()
+    }
+
     /// Returns true if sent content may be changed now: on models that bind their thinking to the content
     /// before it, only at the start of a user turn (§0.3).
     pub fn may_rewrite(&self) -> bool {

@@ -13,6 +13,7 @@ mod layer;
 mod layers;
 mod ledger;
 mod notes;
+mod pause_history;
 mod policy_figures;
 mod request_params;
 mod text;
@@ -28,7 +29,7 @@ pub use compaction::{
 pub use condense::{
     CondenseMode, CondenseModes, CondensedOutput, OutputFormat, OutputOrigin, condense_output,
 };
-pub use context_policy::{CONDENSE_CHARACTERS, ContextPolicy, WindowBudgets};
+pub use context_policy::{CONDENSE_CHARACTERS, ContextPolicy, RestorationBudget, WindowBudgets};
 pub use layer::{
     ActionKind, FoldRange, ForecastCondition, Layer, LayerAction, LayerContext, LayerForecast, Proposal,
     SessionPaths, SpillFile,
@@ -44,5 +45,6 @@ pub use notes::{
     INLINE_NOTES_DIRECTIVE, NOTES_DIRECTIVE, NOTES_TEMPLATE, NotesCadence, NotesCoverage, notes_directive,
     restore_template_sections,
 };
+pub use pause_history::PauseHistory;
 pub use request_params::{RequestParams, validate_logged_member};
 pub use visible_call::VisibleCall;

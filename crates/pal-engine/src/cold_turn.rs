@@ -35,7 +35,7 @@ impl Session {
             _ => 0,
         };
         let size = view.size().tokens.saturating_sub(freed);
-        let (ttl, _) = cache::choose_ttl(view, &config.policy, config.cache.eligibility, Some(now));
+        let (ttl, _) = cache::choose_ttl(view, &config.policy, config.cache.ttl_preference, Some(now));
         cache::cold_turn(view, now, size, ttl)
     }
 }

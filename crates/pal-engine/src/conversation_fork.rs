@@ -1,12 +1,12 @@
 //! Forks of a conversation (§8.2): a fork sees the same context and reads the same cache, and nothing it says
 //! goes into the log. Agents without a conversation use the same type with an empty view.
 
-use pal_context::RequestParams;
+use pal_context::{ContextPolicy, RequestParams};
 use pal_model::{
     BlockType, Content, ContentBlock, EntryBody, EntryDraft, EntryId, IdSource, LogEntry, MessageOrigin,
     PromptPrefix, ResponseId, Timestamp, ToolUseId, blocks_to_json,
 };
-use pal_view::{Lens, RenderOptions, Request, View};
+use pal_view::{Lens, RenderOptions, Request, View, window_scale};
 use smol_str::SmolStr;
 
 use crate::session::tool_result_json;
@@ -25,7 +25,16 @@ pub struct ConversationFork {
     newest: Option<EntryId>,
     /// Whether it continues a conversation, whose cache it reads and does not extend.
     is_fork: bool,
+    /// Context window, in tokens: the model's, or a smaller one that the session learned.
+    window: u64,
+    /// Maximum characters of one tool result, for a window of 200,000 tokens.
+    result_characters: u64,
 }
+
+/// Minimum tokens of an answer: a request with less room for it is not worth sending.
+const ANSWER_TOKENS_MIN: u64 = 1_024;
+/// Minimum characters that are kept of a tool result.
+const RESULT_CHARACTERS_MIN: u64 = 1_000;
 
 impl Session {
     /// Forks the conversation as it is now.
@@ -38,6 +47,8 @@ impl Session {
             at: now,
             newest: newest(self.view.branch()),
             is_fork: true,
+            window: config.limits.window,
+            result_characters: config.policy.spill_characters,
         }
     }
 }
@@ -79,6 +90,7 @@ impl ConversationFork {
             without_breakpoints: cache.breakpoints_off,
             ..RequestParams::default()
         };
+        let window = lens.card.window;
         let mut aside = ConversationFork {
             view: View::new(lens),
             params,
@@ -87,6 +99,8 @@ impl ConversationFork {
             at: now,
             newest: None,
             is_fork: false,
+            window,
+            result_characters: ContextPolicy::threshold().spill_characters,
         };
         aside.push(EntryDraft::prefix(prefix));
         aside
@@ -125,6 +139,33 @@ impl ConversationFork {
     /// Appends a tool result.
     pub fn push_tool_result(&mut self, call: &ToolUseId, content: &[ContentBlock], is_error: bool) {
         self.push(EntryDraft::user(MessageOrigin::Tool, &tool_result_json(call, content, is_error)));
+    }
+
+    /// Tokens for the answer to the next request, at most `max_tokens`; none if the fork no longer fits the window.
+    pub fn answer_room(&self, max_tokens: u64) -> Option<u64> {
+        let size = self.view.size().tokens;
+        let room = self.window.saturating_sub(size + size / 20);
+        (room >= ANSWER_TOKENS_MIN.min(max_tokens)).then_some(max_tokens.min(room))
+    }
+
+    /// Maximum characters of each of `count` tool results that are appended next: the budget of the conversation for its
+    /// window, and no more than half of what is left of the window.
+    pub fn result_characters_max(&self, count: usize) -> usize {
+        let scaled = (self.result_characters as f64 * window_scale(self.window)) as u64;
+        // A character is rarely more than half a token.
+        let room = self.window.saturating_sub(self.view.size().tokens) / count.max(1) as u64;
+        scaled.min(room).max(RESULT_CHARACTERS_MIN) as usize
+    }
+
+    /// Limits it to a window that is smaller than the model's.
+    #[must_use]
+    pub fn with_window(self, window: u64) -> ConversationFork {
+        ConversationFork { window: window.min(self.window), ..self }
+    }
+
+    /// Context window, in tokens.
+    pub fn window(&self) -> u64 {
+        self.window
     }
 
     /// Renders the next request: the conversation's last one and the fork's own messages.

@@ -49,10 +49,13 @@ pub enum EngineError {
     /// The provider rejects the request as too long even after all reductions.
     #[error(
         "the provider finds the request too long although everything was left out that can be ({message}); nothing is \
-         lost. System prompt, tools and instructions alone have about {fixed_tokens} tokens: shorten the instruction \
-         files, switch off MCP servers, or choose a model with a larger window"
+         lost. The last attempt had about {tokens} tokens, {fixed_tokens} of them system prompt, tools and instructions: \
+         shorten the instruction files, switch off MCP servers, or choose a model with a larger window. If the server's \
+         window is smaller than the model card says, set `max_context_tokens`, or `window` in models.toml"
     )]
     TooLong {
+        /// Tokens of the last attempt, as text.
+        tokens: String,
         /// Tokens that no compaction removes, as text.
         fixed_tokens: String,
         /// Message of the provider.

@@ -68,8 +68,8 @@ pub use conversation_fork::ConversationFork;
 pub use error::EngineError;
 pub use keepalive_plan::KeepalivePlan;
 pub use model_client::{
-    BrokenResponse, ModelClient, ModelResponse, OutgoingRequest, RequestOutcome, SummaryExchange,
-    TokenObservation,
+    BrokenResponse, GuessedWindow, ModelClient, ModelResponse, OutgoingRequest, RequestOutcome,
+    SummaryExchange, TokenObservation,
 };
 pub use offline_host::OfflineHost;
 pub use pins::pin_tokens;

@@ -17,6 +17,9 @@ pub trait ModelClient {
     /// request of that size was accepted.
     fn learn_window(&mut self, _window: u64) {}
 
+    /// Notes that the provider refused contexts without stating its window, and accepted a smaller one.
+    fn learn_guessed_window(&mut self, _window: &GuessedWindow) {}
+
     /// Notes that the provider accepts only answers of `tokens` tokens for this model, less than its card says.
     fn learn_output_limit(&mut self, _tokens: u64) {}
 
@@ -27,6 +30,17 @@ pub trait ModelClient {
     fn is_cancelled(&self) -> bool {
         false
     }
+}
+
+/// Window to assume after refusals that stated none, in tokens as the session counts them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GuessedWindow {
+    /// Window to assume.
+    pub window: u64,
+    /// Largest context that was accepted.
+    pub accepted: u64,
+    /// Smallest context that was refused.
+    pub refused: u64,
 }
 
 /// Raw estimate and reported tokens of the same content.
@@ -63,6 +77,8 @@ pub enum RequestOutcome {
         /// Error message of the provider.
         message: String,
     },
+    /// The request has too many bytes, which says nothing about the window; error message of the provider.
+    TooLarge(String),
     /// The provider rejected images or documents.
     MediaRefused {
         /// Kinds of media that the refusal names.

@@ -45,6 +45,10 @@ impl Session {
         for layer in LAYERS {
             reports.push(self.run(layer, config, now, host)?);
         }
+        // A prefix that is made for a larger window than the session has learned of gives way first.
+        if self.lacks_answer_room(config) {
+            self.use_smaller_prefix(config.limits.window, now, host)?;
+        }
         if self.lacks_answer_room(config) {
             self.compact_over_threshold(config, now, host)?;
         }

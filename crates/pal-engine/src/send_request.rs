@@ -10,7 +10,7 @@ use pal_view::{BreakpointPosition, Request};
 use smol_str::SmolStr;
 
 use crate::cache_watch::AnsweredRequest;
-use crate::length_refusal::{ContextReduction, StatedWindow, fitting_answer};
+use crate::length_refusal::{ContextReduction, RefusalFindings, fitting_answer};
 use crate::{
     EngineError, ModelResponse, OutgoingRequest, PreparedRequest, RequestOutcome, Session, SessionConfig,
     SessionHost,
@@ -38,8 +38,8 @@ const CLEARING: &str = "microcompact";
 impl Session {
     /// Prepares and sends a request of the conversation.
     ///
-    /// If the provider accepts it only after refusals that stated a smaller window, that window limits the session from
-    /// then on.
+    /// If the provider accepts it only after refusals, the window that they stated, or that the refused and accepted
+    /// sizes suggest, limits the session from then on.
     pub fn send(
         &mut self,
         config: &mut SessionConfig,
@@ -47,12 +47,11 @@ impl Session {
         host: &mut dyn SessionHost,
     ) -> Result<RequestResult, EngineError> {
         let (limits, max_tokens) = (config.limits, config.max_tokens);
-        let mut stated = None;
-        let result = self.send_until_accepted(config, &mut stated, now, host);
+        let mut findings = RefusalFindings::default();
+        let result = self.send_until_accepted(config, &mut findings, now, host);
         (config.limits, config.max_tokens) = (limits, max_tokens);
-        if let (Ok(_), Some(StatedWindow { window, provider_tokens })) = (&result, stated) {
-            config.limits = limits.lowered_to(window);
-            host.learn_window(provider_tokens);
+        if result.is_ok() {
+            self.keep_findings(&findings, config, host);
         }
         result
     }
@@ -60,17 +59,25 @@ impl Session {
     fn send_until_accepted(
         &mut self,
         config: &mut SessionConfig,
-        stated: &mut Option<StatedWindow>,
+        findings: &mut RefusalFindings,
         now: Timestamp,
         host: &mut dyn SessionHost,
     ) -> Result<RequestResult, EngineError> {
+        let limits = config.limits;
         let mut rejected = 0;
         let mut reduction = ContextReduction::default();
         let mut refusal = None;
         let may_compact = config.summary_methods.as_ref().is_none_or(|ways| !ways.is_empty());
         loop {
             let now = host.now(now);
-            let mut prepared = match (self.prepare(config, now, host), refusal.take()) {
+            let mut prepared = self.prepare(config, now, host);
+            if let (Err(EngineError::Full(_)), Some(window)) =
+                (&prepared, findings.window_for_attempt(self.view.size().tokens))
+            {
+                config.limits = limits.lowered_to(window);
+                prepared = self.prepare(config, now, host);
+            }
+            let mut prepared = match (prepared, refusal.take()) {
                 // The window is the one that the provider stated, so its own words say more.
                 (Err(EngineError::Full(_)), Some(message)) => return Err(self.too_long(message)),
                 (prepared, _) => prepared?,
@@ -106,6 +113,7 @@ impl Session {
                 }
                 RequestOutcome::Answered(answered) => {
                     self.note_cleared(answered.cleared_tokens, &mut prepared, now)?;
+                    self.accepted_tokens = self.accepted_tokens.max(size.tokens);
                     self.observe_usage(&size, &answered, now, host)?;
                     let cache_break = self.watch_sent(entry, &prepared, &answered, config, now);
                     return Ok(RequestResult { answered, prepared, rejected, cache_break });
@@ -124,22 +132,45 @@ impl Session {
                     self.limit_answers(limit);
                     host.learn_output_limit(limit);
                 }
-                RequestOutcome::TooLong { message, .. } if !may_compact => return Err(self.too_long(message)),
+                RequestOutcome::TooLong { message, .. } | RequestOutcome::TooLarge(message)
+                    if !may_compact =>
+                {
+                    return Err(self.too_long(message));
+                }
+                RequestOutcome::TooLarge(message) => {
+                    rejected += 1;
+                    let earlier_limits = config.limits;
+                    self.lower_limits(&ContextOverflow::UNKNOWN, config, &mut RefusalFindings::default());
+                    host.notice(&reduction.notice("the provider finds the request too large"));
+                    // The window is still the card's.
+                    let window = Some(self.view.lens().card.window);
+                    let overflow = ContextOverflow { window, ..ContextOverflow::UNKNOWN };
+                    if self.reduce(&mut reduction, &overflow, config, now, host)? {
+                        refusal = Some(message);
+                    } else if rejected == 1 {
+                        // It may be a mistake of the server: tried once more.
+                        config.limits = earlier_limits;
+                    } else {
+                        return Err(self.too_long(message));
+                    }
+                }
                 RequestOutcome::TooLong { overflow, message } => {
                     rejected += 1;
-                    let limits = config.limits;
-                    self.lower_limits(&overflow, config, stated);
+                    let earlier_limits = config.limits;
+                    self.lower_limits(&overflow, config, findings);
                     if let Some(answer) = fitting_answer(&overflow).filter(|room| *room < config.max_tokens) {
                         config.max_tokens = answer;
                         continue;
                     }
                     host.notice(&reduction.notice("the provider finds the request too long"));
-                    let is_smaller = self.reduce(&mut reduction, &overflow, config, now, host)?;
-                    // A refusal of what cannot be smaller may be a mistake of the server: it is tried once more.
+                    let is_smaller = self.reduce(&mut reduction, &overflow, config, now, host)?
+                        || self.shrink_prefix(findings, config, now, host)?;
+                    // Figures that make no sense for what cannot be smaller may be a mistake of the server: it is tried
+                    // once more.
                     if is_smaller {
                         refusal = Some(message);
-                    } else if rejected == 1 {
-                        (config.limits, *stated) = (limits, None);
+                    } else if rejected == 1 && overflow != ContextOverflow::UNKNOWN {
+                        (config.limits, *findings) = (earlier_limits, RefusalFindings::default());
                     } else {
                         return Err(self.too_long(message));
                     }

@@ -25,6 +25,8 @@ pub struct Session {
     pub(crate) watched: Option<WatchedRequest>,
     /// Number of blocks that this session shares with other forks of the response it branches from.
     pub(crate) shared_blocks: usize,
+    /// Size of the largest context that the model accepted from this process; 0 if none was.
+    pub(crate) accepted_tokens: u64,
     problems: Vec<LogProblem>,
     left_out: Option<OmittedHistory>,
 }
@@ -40,6 +42,7 @@ impl Session {
             directory,
             watched: None,
             shared_blocks: 0,
+            accepted_tokens: 0,
             problems: Vec::new(),
             left_out: None,
         })
@@ -59,6 +62,7 @@ impl Session {
             directory: folder(path),
             watched,
             shared_blocks: 0,
+            accepted_tokens: 0,
             problems,
             left_out,
         })
@@ -74,6 +78,9 @@ impl Session {
 
     /// Switches the view to another model.
     pub fn switch_model(&mut self, lens: Lens) {
+        if lens.card.model != self.view.lens().card.model {
+            self.accepted_tokens = 0;
+        }
         self.view = self.view.with_lens(lens);
     }
 

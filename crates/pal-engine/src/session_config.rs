@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pal_context::cache::HourTtlEligibility;
+use pal_context::cache::TtlPreference;
 use pal_context::cost_aware::{IdleCompactionVerdict, KeepaliveVerdict};
 use pal_context::{
     CompactionRange, CompactionRequest, CompactionTrigger, ContextPolicy, LAYERS, Layer, LayerAction,
@@ -37,8 +37,8 @@ pub struct SessionConfig {
 /// Request parameters that the provider's cache depends on, besides the content.
 #[derive(Clone, Debug, Default)]
 pub struct CacheSettings {
-    /// Eligibility for the one-hour TTL.
-    pub eligibility: HourTtlEligibility,
+    /// TTL as the user wants it.
+    pub ttl_preference: TtlPreference,
     /// Reasoning effort; none for the model's default.
     pub effort: Option<SmolStr>,
     /// Token budget of the session that the model sees; none where the provider has no budgets.

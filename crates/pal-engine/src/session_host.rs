@@ -37,8 +37,9 @@ pub trait CompactionObserver {
         CompactionInputs::default()
     }
 
-    /// Returns a smaller prompt prefix after the provider stated a window that the current one is not meant for.
-    fn smaller_prefix(&mut self, _view: &View) -> Option<PromptPrefix> {
+    /// Returns a smaller prompt prefix after a refusal because of length, if the current one is not meant for a window of
+    /// `window` tokens.
+    fn smaller_prefix(&mut self, _view: &View, _window: u64) -> Option<PromptPrefix> {
         None
     }
 

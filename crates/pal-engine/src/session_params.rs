@@ -14,7 +14,7 @@ const BETAS_LATCH: &str = "betas";
 impl Session {
     /// Latches the cache TTL and the beta headers if they are not latched yet.
     pub(crate) fn latch(&mut self, config: &SessionConfig, now: Timestamp) -> Result<(), EngineError> {
-        let (_, decision) = choose_ttl(&self.view, &config.policy, config.cache.eligibility, Some(now));
+        let (_, decision) = choose_ttl(&self.view, &config.policy, config.cache.ttl_preference, Some(now));
         if let Some(decision) = decision {
             self.decide(&decision, now)?;
         }
@@ -30,7 +30,7 @@ impl Session {
 
     /// Parameters of requests sent now.
     pub(crate) fn params(&self, config: &SessionConfig, now: Timestamp) -> RequestParams {
-        let (ttl, _) = choose_ttl(&self.view, &config.policy, config.cache.eligibility, Some(now));
+        let (ttl, _) = choose_ttl(&self.view, &config.policy, config.cache.ttl_preference, Some(now));
         let effort = output_member(&config.cache, self.spent_before_boundary());
         let asked = LAYERS.iter().filter_map(|layer| match self.plan(*layer, config, now).kind {
             ActionKind::AskProvider { member, value } => Some((SmolStr::new_static(member), value)),

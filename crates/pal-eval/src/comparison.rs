@@ -26,6 +26,7 @@ mod offline_optimum;
 mod peer_policies;
 mod policy_comparison;
 mod policy_rows;
+mod policy_savings;
 mod replay_meter;
 mod session_observation;
 mod session_trace;
@@ -44,5 +45,9 @@ pub use policy_comparison::{
     PolicyComparison,
 };
 pub use policy_rows::{POLICY_ROWS, PolicyRow, find_policy_row};
+pub use policy_savings::{
+    AS_RECORDED, CostSaving, PolicySavings, RecordedCost, SavingsOptions, SavingsRow, WindowBasis,
+    measure_savings,
+};
 pub use session_trace::{ContentUse, SessionTrace, TraceCall};
 pub use trace_rates::TraceRates;

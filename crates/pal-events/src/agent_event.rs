@@ -170,6 +170,8 @@ pub struct ExchangeReport {
     pub provider: &'static str,
     /// Requested model.
     pub model: SmolStr,
+    /// Context window of the requested model, if known: its name alone may not tell, since a suffix can choose a window.
+    pub window: Option<u64>,
     /// Maximum tokens of the answer.
     pub max_tokens: u64,
     /// Response id and model, if a response started.

@@ -78,6 +78,11 @@ impl Boundary {
     pub fn has_summary(&self) -> bool {
         !self.summary.blocks().is_empty()
     }
+
+    /// Returns true if the context is not smaller after the compaction than before it, as far as both sizes are known.
+    pub fn has_not_shrunk(&self) -> bool {
+        self.tokens_before.zip(self.tokens_after).is_some_and(|(before, after)| after >= before)
+    }
 }
 
 /// Range of entries that a boundary keeps in the view.

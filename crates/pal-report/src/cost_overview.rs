@@ -12,6 +12,7 @@ mod overview_text;
 mod priced_models;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
@@ -202,14 +203,18 @@ impl CostOverview {
     }
 }
 
-/// Files by their first response, so that a copy follows its original.
+/// Files by their first response, then by the ids of their sessions, which sort by time: a copy follows its original, in
+/// whatever directory it is.
 fn in_order(files: &[IndexedUsage]) -> Vec<&IndexedUsage> {
     let first = |file: &IndexedUsage| {
         let rows = file.scan.as_ref().map_or(&[][..], |scan| &scan.rows);
         rows.iter().map(|row| row.at_ms).filter(|at| *at != 0).min().unwrap_or(i64::MAX)
     };
     let mut ordered: Vec<(i64, &IndexedUsage)> = files.iter().map(|file| (first(file), file)).collect();
-    ordered.sort_by(|one, other| (one.0, &one.1.path).cmp(&(other.0, &other.1.path)));
+    ordered.sort_by_cached_key(|(at, file)| {
+        let session = session_folder(&file.path).file_name().map(OsString::from);
+        (*at, session, file.path.clone())
+    });
     ordered.into_iter().map(|(_, file)| file).collect()
 }
 

@@ -29,7 +29,9 @@ pub use cost_overview::{
 };
 pub use cost_report::{CostReport, chart_lines};
 pub use session_export::SessionTranscript;
-pub use session_list::{SessionDigest, SessionList, SessionSummary, distinct_id_chars, read_summaries};
+pub use session_list::{
+    ResponseGaps, SessionDigest, SessionList, SessionSummary, distinct_id_chars, read_summaries,
+};
 pub use session_name::session_name;
 pub use session_sources::{AgentDirectories, expand_pattern, is_pattern, list_session_files, may_be_session};
 pub use text_layout::{DEFAULT_COLUMNS, clip_line, sanitize, sanitize_lines, wrap_lines};

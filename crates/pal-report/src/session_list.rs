@@ -2,7 +2,9 @@
 
 mod session_digest;
 
-use std::io::{self, Write};
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::UNIX_EPOCH;
@@ -15,7 +17,7 @@ use crate::stored_sessions::StoredSession;
 use crate::text_layout::clip_line;
 use crate::text_style::TextStyle;
 use crate::units::{format_age, format_bytes, format_count, format_usd};
-pub use session_digest::SessionDigest;
+pub use session_digest::{ResponseGaps, SessionDigest};
 
 /// Minimum characters of a session id that a list shows.
 const ID_CHARS_MIN: usize = 8;
@@ -45,8 +47,8 @@ impl SessionSummary {
         let digest = &self.digest;
         // Most important first: a line that does not fit is clipped at its end.
         let mut facts = Vec::new();
-        if digest.spent.responses > 0 {
-            let more = if digest.unpriced > 0 { " and more" } else { "" };
+        if digest.spent.responses > digest.gaps.unreported {
+            let more = if digest.gaps.unpriced > 0 { " and more" } else { "" };
             let estimated = if digest.estimated > 0 { ", output partly estimated" } else { "" };
             let cost = digest.cost().map(|cost| format!("{}{more}{estimated}", format_usd(cost)));
             let simulated = format!("{} simulated", format_usd(digest.simulated_cost));
@@ -57,6 +59,15 @@ impl SessionSummary {
                 None => facts.push(String::from("price not known")),
             }
             facts.push(format!("{} tokens", format_count(digest.tokens())));
+        }
+        if digest.gaps.unreported > 0 {
+            facts.push(match digest.gaps.unreported == digest.spent.responses {
+                true => String::from("usage not reported"),
+                false => {
+                    let responses = usize::try_from(digest.gaps.unreported).unwrap_or(usize::MAX);
+                    format!("{} without usage", count_noun(responses, "response"))
+                }
+            });
         }
         facts.push(match digest.entries {
             1 => String::from("1 entry"),
@@ -79,7 +90,8 @@ impl SessionSummary {
                 "cache_read_input_tokens": spent.cache_read_input_tokens, "output_tokens": spent.output_tokens,
             },
             "cost_usd": digest.cost(), "simulated_cost_usd": (digest.simulated > 0).then_some(digest.simulated_cost),
-            "unpriced_responses": digest.unpriced, "estimated_responses": digest.estimated, "model": digest.model,
+            "unpriced_responses": digest.gaps.unpriced, "unreported_responses": digest.gaps.unreported,
+            "copied_responses": digest.gaps.copied, "estimated_responses": digest.estimated, "model": digest.model,
             "cwd": digest.session.as_ref().and_then(|session| session.cwd.clone()),
             "program": digest.session.as_ref().map(|session| session.program.clone()),
             "foreign_id": digest.session.as_ref().and_then(|session| session.foreign_id.clone()),
@@ -88,22 +100,32 @@ impl SessionSummary {
     }
 }
 
-/// Reads the logs of sessions, several at once, and returns the most recently active first. `on_progress` is called on the
-/// calling thread with the number of logs read so far.
+/// Reads the logs of sessions, several at once, and returns the most recently active first. Responses that a fork copied
+/// count in the session that they come from, even if that one is not among `sessions` but among `all` stored sessions.
+/// `on_progress` is called on the calling thread with the number of logs read so far.
 pub fn read_summaries(
     sessions: &[StoredSession],
+    all: &[StoredSession],
     cards: &ModelCatalog,
     mut on_progress: impl FnMut(usize),
 ) -> Vec<SessionSummary> {
+    let families = families(sessions, all);
+    let listed: HashSet<&Path> = sessions.iter().map(|stored| stored.log.as_path()).collect();
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = |on_progress: &mut dyn FnMut(usize)| {
         let mut rows = Vec::new();
-        while let Some(stored) = sessions.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let digest = SessionDigest::read(&stored.log, cards);
-            let active = digest.last.unwrap_or_else(|| written(&stored.log));
-            let disk_bytes = stored.log.parent().map_or(0, pal_store::directory_bytes);
-            rows.push(SessionSummary { stored: stored.clone(), digest, disk_bytes, active });
-            on_progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+        while let Some(family) = families.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let mut counted = HashSet::new();
+            for stored in family {
+                let digest = SessionDigest::read_uncounted(&stored.log, cards, &mut counted);
+                if !listed.contains(stored.log.as_path()) {
+                    continue;
+                }
+                let active = digest.last.unwrap_or_else(|| written(&stored.log));
+                let disk_bytes = stored.log.parent().map_or(0, pal_store::directory_bytes);
+                rows.push(SessionSummary { stored: (*stored).clone(), digest, disk_bytes, active });
+                on_progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+            }
         }
         rows
     };
@@ -116,6 +138,41 @@ pub fn read_summaries(
     });
     rows.sort_by(|one, other| (other.active, &other.stored.id).cmp(&(one.active, &one.stored.id)));
     rows
+}
+
+/// Groups each listed session with its forks and with the session that it was forked from: their logs start with the same
+/// entry. In a group, an original precedes its copies, since ids of sessions sort by time.
+fn families<'a>(sessions: &'a [StoredSession], all: &'a [StoredSession]) -> Vec<Vec<&'a StoredSession>> {
+    let mut families: HashMap<Vec<u8>, Vec<&StoredSession>> = HashMap::new();
+    let mut alone = Vec::new();
+    let mut paths = HashSet::new();
+    for stored in sessions {
+        paths.insert(stored.log.as_path());
+        match first_entry_id(&stored.log) {
+            Some(id) => families.entry(id).or_default().push(stored),
+            None => alone.push(vec![stored]),
+        }
+    }
+    for stored in all.iter().filter(|stored| !paths.contains(stored.log.as_path())) {
+        if let Some(family) = first_entry_id(&stored.log).and_then(|id| families.get_mut(&id)) {
+            family.push(stored);
+        }
+    }
+    for family in families.values_mut() {
+        family.sort_by_key(|stored| (&stored.id, &stored.log));
+    }
+    alone.extend(families.into_values());
+    alone
+}
+
+/// Id of the first entry of a log.
+fn first_entry_id(log: &Path) -> Option<Vec<u8>> {
+    const HEAD_BYTES: u64 = 200;
+    let mut head = Vec::new();
+    File::open(log).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    let from = memchr::memmem::find(&head, b"\"id\":\"")? + 6;
+    let rest = &head[from..];
+    Some(rest[..memchr::memchr(b'"', rest)?].to_vec())
 }
 
 /// A list of sessions as people read it: two lines a session.

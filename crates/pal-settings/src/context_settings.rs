@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pal_context::cost_aware::CostAwareSettings;
-use pal_context::{CondenseMode, CondenseModes, ContextPolicy};
+use pal_context::{CondenseMode, CondenseModes, ContextPolicy, RestorationBudget};
 use smol_str::SmolStr;
 
 use crate::setting_values::SettingValues;
@@ -60,12 +60,17 @@ fn with_layers(values: &SettingValues<'_>, standard: &ContextPolicy) -> ContextP
         cold_after: minutes("microcompact.cold_minutes").unwrap_or(standard.cold_after),
         cold_keep: number("microcompact.cold_keep", standard.cold_keep),
         pressure_keep: number("microcompact.pressure_keep", standard.pressure_keep),
+        early_clear: values.is_on("microcompact.early"),
         cache_edit_from: number("microcompact.cache_edit_from", standard.cache_edit_from),
         cache_edit_keep: number("microcompact.cache_edit_keep", standard.cache_edit_keep),
         fold: values.is_on("fold.enabled"),
         fold_from_percent: fold_from,
         // Folding that never begins before it is urgent would only hold up auto-compact.
         fold_drain_percent: fold_urgent.max(fold_from),
+        restoration: RestorationBudget {
+            files: number("compaction.restored_files", standard.restoration.files),
+            tokens: values.count("compaction.restored_tokens").unwrap_or(standard.restoration.tokens),
+        },
         ..*standard
     }
 }

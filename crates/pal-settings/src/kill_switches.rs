@@ -90,6 +90,8 @@ switches! {
     Notes = "notes",
     /// Memory is put in order in the background.
     Dreaming = "dreaming",
+    /// Pauses are counted, and those of earlier sessions expected.
+    PauseHistory = "pause_history",
     /// Sessions get titles.
     Titles = "titles",
     /// Figures are exported.

@@ -43,7 +43,7 @@ pub use error::SettingsError;
 pub use include_answers::{AnsweredIncludes, IncludeAnswers};
 pub use kill_switches::{KillSwitch, KillSwitches};
 pub use learned_factors::LearnedFactors;
-pub use learned_windows::LearnedWindows;
+pub use learned_windows::{LearnedWindow, LearnedWindows};
 pub use mcp_settings::{McpSettings, ProjectSettings};
 pub use other_agents::ClaudePlugin;
 pub use refreshed_cards::{MODEL_PROVIDERS, RefreshedCards};

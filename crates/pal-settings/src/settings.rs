@@ -51,8 +51,8 @@ pub struct Settings {
     pub progress_interval: Duration,
     /// Reasoning effort; none for the model's default.
     pub effort: Option<SmolStr>,
-    /// TTL of cache breakpoints.
-    pub cache_ttl: CacheTtl,
+    /// TTL of cache breakpoints; none leaves the choice to the policy.
+    pub cache_ttl: Option<CacheTtl>,
     /// The account has used up its prepaid quota.
     pub is_in_overage: bool,
     /// Maximum retries of a request that failed before its response began.
@@ -468,8 +468,9 @@ impl Settings {
             progress_interval: Duration::from_secs(values.count("progress_interval_s").unwrap_or(30)),
             effort: values.text("effort").map(SmolStr::from),
             cache_ttl: match values.text("cache_ttl").as_deref() {
-                Some("1h") => CacheTtl::Hour1,
-                _ => CacheTtl::Minutes5,
+                Some("1h") => Some(CacheTtl::Hour1),
+                Some("5m") => Some(CacheTtl::Minutes5),
+                _ => None,
             },
             is_in_overage: values.is_on("account_in_overage"),
             max_retries: values
@@ -530,8 +531,8 @@ impl Settings {
                 _ => EstimatorSetting::Calibrated,
             },
             policy: match values.text("policy").as_deref() {
-                Some("cost-aware") => PolicySetting::CostAware,
-                _ => PolicySetting::Threshold,
+                Some("threshold") => PolicySetting::Threshold,
+                _ => PolicySetting::CostAware,
             },
             instructions: InstructionSettings {
                 is_on: values.is_on("instructions"),

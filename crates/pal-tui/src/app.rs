@@ -15,6 +15,7 @@ use ratatui_core::text::Line;
 use crate::alarm::NotificationProtocol;
 use crate::completion::Suggestions;
 use crate::dialog::Dialog;
+use crate::dialog_focus::{DialogFocus, answer_hint};
 use crate::editor::Editor;
 use crate::event_inbox::{EventInbox, connect};
 use crate::live_region::{LiveParts, compose, note_question_shown, question_rows};
@@ -131,6 +132,7 @@ struct CompletionState {
 #[derive(Default)]
 struct OpenDialogs {
     questions: Vec<Box<dyn Dialog>>,
+    focus: DialogFocus,
     picker: Option<Picker>,
     picker_use: PickerUse,
     /// Messages that were queued when the agent was stopped, until the user decides about them.
@@ -372,6 +374,7 @@ impl App {
             status_lines,
             vi_mode: self.input.vi.as_ref().map(ViKeys::mode_name),
             has_key_help: self.display.has_key_help,
+            is_on_dialog: self.dialogs.focus.is_on_dialog(),
         };
         let (live, question_at) = compose(&parts, columns, rows, self.display.theme);
         self.display.screen.frame(&finished, &live)?;
@@ -408,6 +411,11 @@ impl App {
     fn hint(&self) -> Option<String> {
         if self.input.armed_keys.control_c.is_some() {
             return Some(String::from("press Ctrl-C again to exit"));
+        }
+        if let Some(question) =
+            self.dialogs.questions.first().filter(|_| self.dialogs.focus.is_enter_ignored())
+        {
+            return Some(answer_hint(question.n_answers()));
         }
         if self.input.armed_keys.escape.is_some() && self.input.editor.is_empty() && !self.is_working() {
             return Some(String::from("press Esc again to go back to an earlier prompt"));

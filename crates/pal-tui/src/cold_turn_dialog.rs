@@ -6,15 +6,15 @@ use std::time::Instant;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_core::text::{Line, Span};
 
-use crate::dialog::{Dialog, DialogLines, DialogOutcome, is_too_early};
+use crate::dialog::{Dialog, DialogLines, DialogOutcome};
 use crate::styled_text::{sanitize_line, wrap};
 use crate::theme::Theme;
 use crate::ui_events::ColdTurnAnswer;
 
 /// Keys of the question about the budget of the day.
-const BUDGET_KEYS: &str = "Enter sends, and lifts the budget for this session · Esc returns to editing";
+const BUDGET_KEYS: &str = "1 or Enter sends, and lifts the budget for this session · Esc returns to editing";
 /// Keys of the dialog.
-const KEYS: &str = "Enter sends · c compacts first · Esc returns to editing";
+const KEYS: &str = "1 or Enter sends · 2 compacts first · Esc returns to editing";
 
 /// A prompt that waits for the user's decision.
 pub(crate) struct ColdTurnDialog {
@@ -53,14 +53,20 @@ impl Dialog for ColdTurnDialog {
         if is_control_c || key.code == KeyCode::Esc {
             return self.reply(ColdTurnAnswer::Edit);
         }
-        if is_too_early(self.shown_at) {
-            return DialogOutcome::Open;
-        }
         match key.code {
-            KeyCode::Enter => self.reply(ColdTurnAnswer::Send),
-            KeyCode::Char('c' | 'C') if self.can_compact => self.reply(ColdTurnAnswer::CompactFirst),
+            KeyCode::Enter | KeyCode::Char('1') => self.reply(ColdTurnAnswer::Send),
+            KeyCode::Char('2') if self.can_compact => self.reply(ColdTurnAnswer::CompactFirst),
+            KeyCode::Char(_) => DialogOutcome::NotForDialog,
             _ => DialogOutcome::Open,
         }
+    }
+
+    fn shown_at(&self) -> Option<Instant> {
+        self.shown_at
+    }
+
+    fn n_answers(&self) -> usize {
+        if self.can_compact { 2 } else { 1 }
     }
 
     fn paste(&mut self, _text: &str) {}
@@ -92,23 +98,14 @@ mod tests {
     fn pressed(code: KeyCode) -> (DialogOutcome, Option<ColdTurnAnswer>) {
         let (sender, answers) = mpsc::channel();
         let mut dialog = ColdTurnDialog::new("cache expired 12 min ago", sender);
-        dialog.shown_at = Instant::now().checked_sub(std::time::Duration::from_secs(1));
         (dialog.key(&KeyEvent::from(code)), answers.try_recv().ok())
     }
 
     #[test]
     fn each_key_has_its_answer() {
         assert_eq!(pressed(KeyCode::Enter), (DialogOutcome::Done, Some(ColdTurnAnswer::Send)));
-        assert_eq!(pressed(KeyCode::Char('c')), (DialogOutcome::Done, Some(ColdTurnAnswer::CompactFirst)));
+        assert_eq!(pressed(KeyCode::Char('2')), (DialogOutcome::Done, Some(ColdTurnAnswer::CompactFirst)));
         assert_eq!(pressed(KeyCode::Esc), (DialogOutcome::TakenBack, Some(ColdTurnAnswer::Edit)));
-        assert_eq!(pressed(KeyCode::Char('x')), (DialogOutcome::Open, None));
-    }
-
-    #[test]
-    fn a_second_enter_right_after_the_first_does_not_send() {
-        let (sender, answers) = mpsc::channel();
-        let mut dialog = ColdTurnDialog::new("cache expired 12 min ago", sender);
-        assert_eq!(dialog.key(&KeyEvent::from(KeyCode::Enter)), DialogOutcome::Open);
-        assert!(answers.try_recv().is_err());
+        assert_eq!(pressed(KeyCode::Char('c')), (DialogOutcome::NotForDialog, None));
     }
 }

@@ -1,19 +1,27 @@
 //! Dialogs that take the place of the prompt editor until the user has answered.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossterm::event::KeyEvent;
 use ratatui_core::text::Line;
 
 use crate::theme::Theme;
 
-/// Keys that arrive within this time were meant for the editor.
-pub(crate) const KEY_GUARD_TIME: Duration = Duration::from_millis(300);
-
 /// A question that waits for the user's answer.
 pub(crate) trait Dialog {
-    /// Handles a key.
+    /// Handles a key that [`crate::dialog_focus::DialogFocus`] gives to it.
     fn key(&mut self, key: &KeyEvent) -> DialogOutcome;
+
+    /// Time of the first frame that showed it.
+    fn shown_at(&self) -> Option<Instant>;
+
+    /// Number of answers; the digits from 1 on give them.
+    fn n_answers(&self) -> usize;
+
+    /// True while the user types a text in the dialog, such as the reason of a refusal.
+    fn has_text_field(&self) -> bool {
+        false
+    }
 
     /// Inserts pasted text into the text that is being typed.
     fn paste(&mut self, text: &str);
@@ -60,9 +68,4 @@ pub(crate) enum DialogOutcome {
 pub(crate) struct DialogLines {
     pub(crate) lines: Vec<Line<'static>>,
     pub(crate) cursor: Option<(usize, usize)>,
-}
-
-/// Returns whether a key came too early to be meant for a dialog that appeared at `shown_at`.
-pub(crate) fn is_too_early(shown_at: Option<Instant>) -> bool {
-    shown_at.is_none_or(|at| at.elapsed() < KEY_GUARD_TIME)
 }

@@ -11,6 +11,7 @@ pub const KEY_HELP: &[(&str, &str)] = &[
     ("Ctrl-J, Alt-Enter", "new line; so does \\ before Enter"),
     ("Esc", "stop the agent; twice on an empty line: go back to an earlier prompt"),
     ("Ctrl-C", "stop the agent or clear the line; twice: leave"),
+    ("1, 2, 3", "answer a dialog; other text goes to your input, and Enter sends it"),
     ("/ NAME", "run a command; /help lists them"),
     ("@ PATH", "attach a file, a folder or a picture"),
     ("! COMMAND", "run a shell command yourself; the agent sees its output"),

@@ -14,6 +14,7 @@ mod cold_turn_dialog;
 mod completion;
 mod consent_document;
 mod dialog;
+mod dialog_focus;
 mod dialog_page;
 mod diff;
 mod editor;

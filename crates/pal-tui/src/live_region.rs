@@ -38,6 +38,8 @@ pub(crate) struct LiveParts<'a> {
     pub(crate) vi_mode: Option<&'static str>,
     /// The panel with the keys replaces the status line.
     pub(crate) has_key_help: bool,
+    /// Keys answer the dialog although the editor has text.
+    pub(crate) is_on_dialog: bool,
 }
 
 /// Width of the editor, in columns.
@@ -93,7 +95,7 @@ fn below(parts: &LiveParts<'_>, width: usize, rows: usize, theme: Theme) -> Draw
         let (lines, cursor) = picker.lines(width, rows.saturating_sub(2).min(20), theme);
         return (lines, Some(cursor));
     }
-    let (mut lines, cursor) = match parts.question {
+    let (mut lines, mut cursor) = match parts.question {
         Some(question) => {
             let drawn = question.drawn(theme);
             (drawn.lines, drawn.cursor)
@@ -104,6 +106,13 @@ fn below(parts: &LiveParts<'_>, width: usize, rows: usize, theme: Theme) -> Draw
         lines.extend(offered(suggestions, selected, width, theme));
     } else if parts.has_key_help && parts.question.is_none() {
         lines.extend(help_panel(width, rows.saturating_sub(lines.len() + 1), theme));
+    } else if parts.question.is_some() && !parts.editor.is_empty() {
+        lines.extend(parts.status_lines.iter().map(|line| truncate_line(line, width)));
+        let (line, column) = typed_line(parts.editor, parts.is_on_dialog, width, theme);
+        if cursor.is_none() && !parts.is_on_dialog {
+            cursor = Some((lines.len(), column));
+        }
+        lines.push(line);
     } else {
         lines.extend(parts.status_lines.iter().map(|line| truncate_line(line, width)));
         lines.push(match parts.hint {
@@ -139,6 +148,21 @@ fn typed(editor: &Editor, suggestion: Option<&str>, width: usize, theme: Theme) 
     (lines, Some((laid.row - from, columns(PROMPT) + laid.column)))
 }
 
+/// The row of the editor with the cursor, in place of the status line while a dialog is open, and the cursor's column. The dialog
+/// keeps its rows, so that typing does not start its pages over.
+fn typed_line(editor: &Editor, is_on_dialog: bool, width: usize, theme: Theme) -> (Line<'static>, usize) {
+    let laid = lay_out_text(editor.text(), editor.cursor(), typed_columns(width));
+    let text = laid.rows.get(laid.row).map_or("", |row| &editor.text()[row.clone()]);
+    let keys =
+        if is_on_dialog { "   type to go on here" } else { "   Enter sends it · ↑ ↓ answer above" };
+    let used = columns(PROMPT) + columns(text).max(laid.column + 1);
+    let mut spans = vec![Span::styled(PROMPT, theme.accent()), Span::raw(text.to_owned())];
+    if used + columns(keys) <= width {
+        spans.push(Span::styled(keys, theme.dim()));
+    }
+    (Line::from(spans), columns(PROMPT) + laid.column)
+}
+
 fn offered(suggestions: &Suggestions, selected: usize, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let from = (selected + 1).saturating_sub(OFFERED_MAX);
     let shown = suggestions.offered.iter().enumerate().skip(from).take(OFFERED_MAX);
@@ -161,6 +185,21 @@ fn offered(suggestions: &Suggestions, selected: usize, width: usize, theme: Them
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn typed_text_stays_in_sight_below_a_dialog() {
+        let shown = |text: &str, width: usize| {
+            let mut editor = Editor::default();
+            editor.insert(text);
+            let (line, column) = typed_line(&editor, false, width, Theme::default());
+            (line.to_string(), column)
+        };
+        let (line, column) = shown("use the other directory", 80);
+        assert_eq!(line, "› use the other directory   Enter sends it · ↑ ↓ answer above");
+        assert_eq!(column, 25);
+        assert_eq!(shown("use the other directory", 23).0, "› directory", "the row with the cursor");
+        assert_eq!(shown("one\ntwo", 30).0, "› two");
+    }
 
     #[test]
     fn a_suggestion_shows_only_in_an_empty_editor() {

@@ -13,10 +13,10 @@ use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
 use crate::consent_document::{PriorContent, consent_document, plan_lines, rule_lines};
-use crate::dialog::{Dialog, DialogLines, DialogOutcome, is_too_early};
+use crate::dialog::{Dialog, DialogLines, DialogOutcome};
 use crate::dialog_page::DialogPage;
 use crate::editor::{Editor, lay_out_text};
-use crate::styled_text::{columns, line_columns, truncate_columns};
+use crate::styled_text::{columns, line_columns, truncate_line};
 use crate::theme::Theme;
 use crate::ui_events::Consent;
 
@@ -78,6 +78,7 @@ impl PermissionDialog {
             KeyCode::Up if is_long => page.scroll_to(page.top.saturating_sub(1)),
             KeyCode::Down if is_long => page.scroll_down(1),
             KeyCode::PageUp => page.scroll_to(page.top.saturating_sub(page.rows)),
+            KeyCode::Char(' ') if !is_long => return DialogOutcome::NotForDialog,
             KeyCode::PageDown | KeyCode::Char(' ') => page.scroll_down(page.rows),
             KeyCode::Home => page.scroll_to(0),
             KeyCode::End => page.scroll_to(usize::MAX),
@@ -88,17 +89,10 @@ impl PermissionDialog {
                 self.selected = (self.selected + 1).min(count - 1);
             }
             KeyCode::Enter => return self.choose(self.selected),
-            KeyCode::Char('y') => return self.choose(0),
-            KeyCode::Char('a') if count > 2 => return self.choose(1),
-            KeyCode::Char('e') if self.is_plan() => return DialogOutcome::Edit,
-            KeyCode::Char('n') => return self.choose(count - 1),
-            KeyCode::Char(digit @ '1'..='4') => {
-                let at = digit as usize - '1' as usize;
-                if at < count {
-                    return self.choose(at);
-                }
+            KeyCode::Char(digit @ '1'..='9') if (digit as usize - '1' as usize) < count => {
+                return self.choose(digit as usize - '1' as usize);
             }
-            _ => {}
+            _ => return DialogOutcome::NotForDialog,
         }
         DialogOutcome::Open
     }
@@ -195,17 +189,38 @@ impl PermissionDialog {
         (is_plain && columns(&rule) <= room).then_some(rule)
     }
 
+    /// The choices in one line, as on a small screen; the selected one stands out.
+    fn compact_choices(&self, width: usize, theme: Theme) -> Line<'static> {
+        let (long, short): (&[&str], &[&str]) = match self.asked.rule.is_empty() {
+            _ if self.is_plan() => {
+                (&["1 yes", "2 yes, without asking", "3 edit", "4 no"], &["1 yes", "2 all", "3 edit", "4 no"])
+            }
+            true => (&["1 yes", "2 no"], &["1 yes", "2 no"]),
+            false => (&["1 yes", "2 always (the rule above)", "3 no"], &["1 yes", "2 always", "3 no"]),
+        };
+        // With the narrow separator, the short names fit into 23 columns.
+        let (names, separator) = [(long, " · "), (short, " · "), (short, "·")]
+            .into_iter()
+            .find(|(names, separator)| columns(&names.join(separator)) <= width)
+            .unwrap_or((short, "·"));
+        let mut spans = Vec::new();
+        for (at, name) in names.iter().enumerate() {
+            if at > 0 {
+                spans.push(Span::styled(separator, theme.dim()));
+            }
+            let is_selected = at == self.selected;
+            let style = if is_selected { theme.accent().patch(theme.strong()) } else { theme.accent() };
+            spans.push(Span::styled(*name, style));
+        }
+        truncate_line(&Line::from(spans), width)
+    }
+
     /// Choices and typed reason, with the cursor.
     fn footer(&self, theme: Theme) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
         let width = self.page.size.0;
         let mut lines = Vec::new();
         if self.page.is_compact {
-            let names = match self.asked.rule.is_empty() {
-                _ if self.is_plan() => "y yes · a yes, without asking · e edit · n no",
-                true => "y yes · n no",
-                false => "y yes · a always (the rule above) · n no",
-            };
-            lines.push(Line::from(Span::styled(truncate_columns(names, width), theme.accent())));
+            lines.push(self.compact_choices(width, theme));
         } else {
             for (at, (_, choice)) in self.choices().iter().enumerate() {
                 let is_selected = at == self.selected;
@@ -234,9 +249,6 @@ impl PermissionDialog {
 
 impl Dialog for PermissionDialog {
     fn key(&mut self, key: &KeyEvent) -> DialogOutcome {
-        if is_too_early(self.shown_at) {
-            return DialogOutcome::NotForDialog;
-        }
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return self.stop();
         }
@@ -244,6 +256,18 @@ impl Dialog for PermissionDialog {
             Some(_) => self.reason_key(key),
             None => self.choice_key(key),
         }
+    }
+
+    fn shown_at(&self) -> Option<Instant> {
+        self.shown_at
+    }
+
+    fn n_answers(&self) -> usize {
+        self.choices().len()
+    }
+
+    fn has_text_field(&self) -> bool {
+        self.reason.is_some()
     }
 
     fn paste(&mut self, text: &str) {
@@ -331,27 +355,28 @@ pub(crate) fn plan_of(asked: &PermissionQuestion) -> Option<String> {
     Some(plan.to_owned())
 }
 
+/// A question of the main agent about a call, for tests.
+#[cfg(test)]
+pub(crate) fn question_about(tool: &str, input: &str, rule: &str) -> PermissionQuestion {
+    PermissionQuestion {
+        agent: None,
+        call: pal_model::ToolUseId::from("toolu_1"),
+        tool: tool.to_owned(),
+        input: input.to_owned(),
+        why: String::from("no rule allows it"),
+        rule: rule.to_owned(),
+        marks: Vec::new(),
+        directory: String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialog::KEY_GUARD_TIME;
     use crate::live_region::{LiveParts, compose, note_question_shown, question_rows};
     use crate::screen::Screen;
     use crate::status_line::StatusLine;
     use crate::transcript::Transcript;
-
-    fn asked(tool: &str, input: &str, rule: &str) -> PermissionQuestion {
-        PermissionQuestion {
-            agent: None,
-            call: pal_model::ToolUseId::from("toolu_1"),
-            tool: tool.to_owned(),
-            input: input.to_owned(),
-            why: String::from("no rule allows it"),
-            rule: rule.to_owned(),
-            marks: Vec::new(),
-            directory: String::new(),
-        }
-    }
 
     fn question_of(asked: PermissionQuestion) -> (PermissionDialog, mpsc::Receiver<Consent>) {
         let (sender, receiver) = mpsc::channel();
@@ -359,7 +384,7 @@ mod tests {
     }
 
     fn question(rule: &str) -> (PermissionDialog, mpsc::Receiver<Consent>) {
-        question_of(asked("Bash", r#"{"command":"git push\n\u001b[2Jrm"}"#, rule))
+        question_of(question_about("Bash", r#"{"command":"git push\n\u001b[2Jrm"}"#, rule))
     }
 
     /// Emulated terminal with a dialog on it.
@@ -398,11 +423,11 @@ mod tests {
                 status_lines: Vec::new(),
                 vi_mode: None,
                 has_key_help: false,
+                is_on_dialog: false,
             };
             let (live, first) = compose(&parts, columns, rows, Theme::default());
             self.screen.frame(&[], &live).unwrap();
             note_question_shown(question, first.unwrap(), &live, rows);
-            question.shown_at = Instant::now().checked_sub(KEY_GUARD_TIME);
             let bytes = std::mem::take(self.screen.writer());
             self.parser.process(&bytes);
             self.parser.screen().contents()
@@ -434,10 +459,10 @@ mod tests {
     #[test]
     fn every_answer_reaches_the_asker() {
         for (keys, consent, answered) in [
-            ("y", Consent::Once, DialogOutcome::Done),
+            ("1", Consent::Once, DialogOutcome::Done),
             ("\n", Consent::Once, DialogOutcome::Done),
             ("2", Consent::Project, DialogOutcome::Done),
-            ("n\n", Consent::No(None), DialogOutcome::Done),
+            ("3\n", Consent::No(None), DialogOutcome::Done),
             ("3not so\n", Consent::No(Some(String::from("not so"))), DialogOutcome::Done),
             ("\u{1b}", Consent::No(None), DialogOutcome::Stopped),
         ] {
@@ -452,20 +477,31 @@ mod tests {
     fn always_is_missing_without_a_rule() {
         let (mut question, answer) = question("");
         DialogTerminal::new(80, 24).draw(&mut question);
-        assert_eq!(press(&mut question, "a3"), DialogOutcome::Open);
+        assert_eq!(press(&mut question, "3"), DialogOutcome::NotForDialog);
         assert!(answer.try_recv().is_err());
         assert_eq!(press(&mut question, "2no\n"), DialogOutcome::Done, "the second of two is a no");
         assert_eq!(answer.try_recv(), Ok(Consent::No(Some(String::from("no")))));
     }
 
     #[test]
-    fn keys_right_after_the_dialog_opens_are_ignored() {
-        let (mut question, answer) = question("Bash");
-        assert_eq!(press(&mut question, "y"), DialogOutcome::NotForDialog, "it was never on screen");
-        DialogTerminal::new(80, 24).draw(&mut question);
-        question.shown_at = Some(Instant::now());
-        assert_eq!(press(&mut question, "y"), DialogOutcome::NotForDialog);
-        assert!(answer.try_recv().is_err());
+    fn a_small_screen_names_the_same_keys() {
+        let input = serde_json::json!({ "command": "ls ".repeat(60) }).to_string();
+        for (width, height) in [(24, 6), (40, 10), (80, 7)] {
+            let (mut question, _answer) = question_of(question_about("Bash", &input, "Bash(ls:*)"));
+            let shown = DialogTerminal::new(width, height).draw(&mut question);
+            for name in ["1 yes", "2 always", "3 no"] {
+                assert!(shown.contains(name), "{width}x{height}, {name}: {shown}");
+            }
+            let plan = serde_json::json!({ "plan": "do it
+
+".repeat(20) })
+            .to_string();
+            let (mut question, _answer) = question_of(question_about(EXIT_PLAN, &plan, ""));
+            let shown = DialogTerminal::new(width, height).draw(&mut question);
+            for name in ["1 yes", "2 ", "3 edit", "4 no"] {
+                assert!(shown.contains(name), "{width}x{height}, {name}: {shown}");
+            }
+        }
     }
 
     #[test]
@@ -477,8 +513,8 @@ mod tests {
 
     #[test]
     fn approval_needs_every_line_on_screen() {
-        for keys in ["y", "\n", "a", "1", "2"] {
-            let (mut question, answer) = question_of(asked("Bash", &heredoc(60), "Bash(bash:*)"));
+        for keys in ["\n", "1", "2"] {
+            let (mut question, answer) = question_of(question_about("Bash", &heredoc(60), "Bash(bash:*)"));
             let mut desktop = DialogTerminal::new(80, 24);
             let text = desktop.draw(&mut question);
             assert!(text.contains("bash <<'END'") && !text.contains("rm -rf"), "{text}");
@@ -508,10 +544,8 @@ mod tests {
 
     #[test]
     fn a_call_can_be_refused_at_any_time() {
-        for (keys, answered) in
-            [("n\n", DialogOutcome::Done), ("3\n", DialogOutcome::Done), ("\u{1b}", DialogOutcome::Stopped)]
-        {
-            let (mut question, answer) = question_of(asked("Bash", &heredoc(60), "Bash"));
+        for (keys, answered) in [("3\n", DialogOutcome::Done), ("\u{1b}", DialogOutcome::Stopped)] {
+            let (mut question, answer) = question_of(question_about("Bash", &heredoc(60), "Bash"));
             DialogTerminal::new(80, 24).draw(&mut question);
             assert_eq!(press(&mut question, keys), answered);
             assert_eq!(answer.try_recv(), Ok(Consent::No(None)));
@@ -520,17 +554,17 @@ mod tests {
 
     #[test]
     fn a_new_size_resets_the_seen_lines() {
-        let (mut question, answer) = question_of(asked("Bash", &heredoc(12), "Bash"));
+        let (mut question, answer) = question_of(question_about("Bash", &heredoc(12), "Bash"));
         let mut desktop = DialogTerminal::new(80, 40);
         desktop.draw(&mut question);
         assert_eq!(question.page.n_unseen(), 0, "all of it fits");
         desktop.resize(80, 14);
         desktop.draw(&mut question);
         assert!(question.page.n_unseen() > 0);
-        assert_eq!(press(&mut question, "y"), DialogOutcome::Open);
+        assert_eq!(press(&mut question, "1"), DialogOutcome::Open);
         desktop.resize(60, 40);
         desktop.draw(&mut question);
-        assert_eq!(press(&mut question, "y"), DialogOutcome::Done);
+        assert_eq!(press(&mut question, "1"), DialogOutcome::Done);
         assert_eq!(answer.try_recv(), Ok(Consent::Once));
     }
 
@@ -539,18 +573,18 @@ mod tests {
         let long = "x".repeat(3_000);
         let input = serde_json::json!({ "command": format!("echo {long} END-OF-LINE") }).to_string();
         for (width, height) in [(200, 50), (80, 24), (40, 10), (20, 6), (10, 4), (6, 3)] {
-            let (mut question, answer) = question_of(asked("Bash", &input, "Bash(echo:*)"));
+            let (mut question, answer) = question_of(question_about("Bash", &input, "Bash(echo:*)"));
             let mut desktop = DialogTerminal::new(width, height);
             let mut all = desktop.draw(&mut question);
             while question.page.n_unseen() > 0 {
-                assert_eq!(press(&mut question, "y"), DialogOutcome::Open, "{width}x{height}");
+                assert_eq!(press(&mut question, "1"), DialogOutcome::Open, "{width}x{height}");
                 press_key(&mut question, KeyCode::PageDown);
                 all.push_str(&desktop.draw(&mut question));
             }
             let joined: String = all.split_whitespace().collect();
             let end = joined.replace(['┊', '│'], "").contains("END-OF-LINE");
             assert!(end || width < 40, "{width}x{height}: {all}");
-            assert_eq!(press(&mut question, "y"), DialogOutcome::Done, "{width}x{height}");
+            assert_eq!(press(&mut question, "1"), DialogOutcome::Done, "{width}x{height}");
             assert_eq!(answer.try_recv(), Ok(Consent::Once));
         }
     }
@@ -558,7 +592,7 @@ mod tests {
     #[test]
     fn all_fields_are_shown_and_invisible_characters_are_spelled_out() {
         let text = |tool: &str, input: serde_json::Value| {
-            let (mut question, _answer) = question_of(asked(tool, &input.to_string(), ""));
+            let (mut question, _answer) = question_of(question_about(tool, &input.to_string(), ""));
             DialogTerminal::new(100, 60).draw(&mut question)
         };
         let shown = text(
@@ -589,17 +623,16 @@ mod tests {
         let plan = serde_json::json!({"plan": "# Steps\n\n1. **read** it\n2. change it"}).to_string();
         for (keys, consent) in [
             ("1", Consent::Plan { changed: None, accepts_edits: false }),
-            ("y", Consent::Plan { changed: None, accepts_edits: false }),
             ("2", Consent::Plan { changed: None, accepts_edits: true }),
             ("4too much\n", Consent::No(Some(String::from("too much")))),
         ] {
-            let (mut question, answer) = question_of(asked(EXIT_PLAN, &plan, ""));
+            let (mut question, answer) = question_of(question_about(EXIT_PLAN, &plan, ""));
             let shown = DialogTerminal::new(80, 24).draw(&mut question);
             assert!(shown.contains("1. read it") && !shown.contains("**"), "{shown}");
             assert_eq!(press(&mut question, keys), DialogOutcome::Done, "{keys:?}");
             assert_eq!(answer.try_recv(), Ok(consent), "{keys:?}");
         }
-        let (mut question, answer) = question_of(asked(EXIT_PLAN, &plan, ""));
+        let (mut question, answer) = question_of(question_about(EXIT_PLAN, &plan, ""));
         let mut desktop = DialogTerminal::new(80, 24);
         desktop.draw(&mut question);
         assert_eq!(press(&mut question, "3"), DialogOutcome::Edit);
@@ -619,7 +652,7 @@ mod tests {
         std::fs::write(folder.path().join("a.rs"), lines).unwrap();
         let input =
             serde_json::json!({"file_path": "a.rs", "old_string": "line 20", "new_string": "line xx"});
-        let mut question = asked("Edit", &input.to_string(), "");
+        let mut question = question_about("Edit", &input.to_string(), "");
         question.directory = folder.path().display().to_string();
         let (mut question, _answer) = question_of(question);
         let shown = DialogTerminal::new(80, 40).draw(&mut question);
@@ -635,14 +668,14 @@ mod tests {
         let path = folder.path().join("kept.txt");
         std::fs::write(&path, "one\ntwo\nthree\n").unwrap();
         let input = serde_json::json!({"file_path": path, "content": "one\n2\nthree\n"}).to_string();
-        let (mut question, _answer) = question_of(asked("Write", &input, ""));
+        let (mut question, _answer) = question_of(question_about("Write", &input, ""));
         let shown = DialogTerminal::new(100, 40).draw(&mut question);
         assert!(shown.contains("- two") && shown.contains("+ 2") && !shown.contains("+ three"), "{shown}");
     }
 
     #[test]
     fn marks_are_described_with_their_line_numbers() {
-        let mut asked = asked("Bash", &heredoc(3), "Bash");
+        let mut asked = question_about("Bash", &heredoc(3), "Bash");
         let mark = |start: usize, end: usize, is_dangerous: bool, sentence: &str| pal_events::ConsentMark {
             start,
             end,
@@ -669,7 +702,7 @@ mod tests {
         let shown = DialogTerminal::new(80, 24).draw(&mut question);
         assert!(shown.contains("2 yes, always in this project: Bash(git push:*)"), "{shown}");
         let rule = format!("Bash(one\n  two {})", "y".repeat(100));
-        let (mut question, _answer) = question_of(asked("Bash", r#"{"command":"x"}"#, &rule));
+        let (mut question, _answer) = question_of(question_about("Bash", r#"{"command":"x"}"#, &rule));
         let shown = DialogTerminal::new(80, 24).draw(&mut question);
         assert!(shown.contains("2 yes, always in this project: the rule above"), "{shown}");
         assert!(shown.contains("1│ Bash(one") && shown.contains("2│   two yyy"), "{shown}");

@@ -456,8 +456,7 @@ impl PlainSession {
         match ui_event {
             UiEvent::Event(event) => self.session_event(&event),
             UiEvent::SessionReady(session) => {
-                (self.status.tokens, self.status.goal, self.status.cost) =
-                    (session.tokens, session.compaction_tokens, session.cost);
+                self.status.open_session(&session);
                 session.recent_entries.iter().for_each(|entry| self.transcript.recall(entry));
                 self.session = Some(*session);
             }

@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use pal_events::{QuestionAnswer, UserQuestion};
 use ratatui_core::text::{Line, Span};
 
-use crate::dialog::{Dialog, DialogLines, DialogOutcome, is_too_early};
+use crate::dialog::{Dialog, DialogLines, DialogOutcome};
 use crate::editor::{Editor, lay_out_text};
 use crate::styled_text::{sanitize_line, truncate_columns, wrap};
 use crate::theme::Theme;
@@ -89,13 +89,11 @@ impl QuestionDialog {
                 return self.advance();
             }
             KeyCode::Enter => return self.take_selected(),
-            KeyCode::Char(digit @ '1'..='9') => {
-                let at = digit as usize - '1' as usize;
-                if at <= count {
-                    self.choices[self.at].selected = at;
-                    return if is_multi { self.toggle_or_type() } else { self.take_selected() };
-                }
+            KeyCode::Char(digit @ '1'..='9') if digit as usize - '1' as usize <= count => {
+                self.choices[self.at].selected = digit as usize - '1' as usize;
+                return if is_multi { self.toggle_or_type() } else { self.take_selected() };
             }
+            KeyCode::Char(_) => return DialogOutcome::NotForDialog,
             _ => {}
         }
         DialogOutcome::Open
@@ -257,9 +255,6 @@ impl QuestionChoice {
 
 impl Dialog for QuestionDialog {
     fn key(&mut self, key: &KeyEvent) -> DialogOutcome {
-        if is_too_early(self.shown_at) {
-            return DialogOutcome::NotForDialog;
-        }
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return self.stop();
         }
@@ -267,6 +262,18 @@ impl Dialog for QuestionDialog {
             Some(_) => self.typed_key(key),
             None => self.choice_key(key),
         }
+    }
+
+    fn shown_at(&self) -> Option<Instant> {
+        self.shown_at
+    }
+
+    fn n_answers(&self) -> usize {
+        self.question().options.len() + 1
+    }
+
+    fn has_text_field(&self) -> bool {
+        self.typed.is_some()
     }
 
     fn paste(&mut self, text: &str) {
@@ -312,7 +319,6 @@ mod tests {
     use pal_events::QuestionOption;
 
     use super::*;
-    use crate::dialog::KEY_GUARD_TIME;
 
     fn dialog(multi: &[bool]) -> (QuestionDialog, mpsc::Receiver<Consent>) {
         let option = |label: &str| QuestionOption {
@@ -328,7 +334,6 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         let questions = multi.iter().enumerate().map(question).collect();
         let mut dialog = QuestionDialog::new(None, questions, sender);
-        dialog.shown_at = Instant::now().checked_sub(KEY_GUARD_TIME);
         dialog.lay_out(80, 24, Theme::default());
         (dialog, receiver)
     }
@@ -370,12 +375,10 @@ mod tests {
     }
 
     #[test]
-    fn escape_stops_and_early_keys_are_not_for_the_dialog() {
+    fn escape_stops() {
         let (mut dialog, answered) = dialog(&[false]);
         assert_eq!(press(&mut dialog, "\u{1b}"), DialogOutcome::Stopped);
         assert_eq!(answered.try_recv(), Ok(Consent::No(None)));
-        dialog.shown_at = Some(Instant::now());
-        assert_eq!(press(&mut dialog, "1"), DialogOutcome::NotForDialog);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use ratatui_core::text::{Line, Span};
 
 use crate::styled_text::{columns, format_tokens, sanitize_line, truncate_columns};
 use crate::theme::Theme;
-use crate::ui_events::CacheClock;
+use crate::ui_events::{ActiveSession, CacheClock};
 
 /// Width of the bar, in cells.
 const BAR: usize = 10;
@@ -25,6 +25,8 @@ pub(crate) struct StatusLine {
     pub(crate) tokens: u64,
     /// Context size that triggers compaction, in tokens.
     pub(crate) goal: u64,
+    /// Context window of the model, in tokens.
+    pub(crate) window: u64,
     /// Cost in US dollars.
     pub(crate) cost: f64,
     /// Prompt tokens of all requests, and those read from the cache.
@@ -44,6 +46,21 @@ pub(crate) struct StatusLine {
 const SECONDS_FROM: Duration = Duration::from_secs(120);
 
 impl StatusLine {
+    /// Shows a session that was opened: its size, its compaction threshold and its cost so far.
+    pub(crate) fn open_session(&mut self, session: &ActiveSession) {
+        self.tokens = session.tokens;
+        self.goal = session.compaction_tokens;
+        self.window = session.window;
+        self.set_earlier_cost(session.cost, session.is_simulated);
+        self.prompt_tokens = 0;
+        self.cached_tokens = 0;
+    }
+
+    fn set_earlier_cost(&mut self, cost: f64, is_simulated: bool) {
+        self.cost = cost;
+        self.is_simulated = is_simulated;
+    }
+
     /// Applies an event.
     pub(crate) fn apply(&mut self, event: &AgentEvent) {
         match event {
@@ -159,7 +176,7 @@ impl StatusLine {
     /// The status as the JSON object that a status command of the user reads, with the names that Claude Code uses.
     pub(crate) fn json(&self, log: &Path, project: &Path) -> String {
         let session = log.parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
-        let used = if self.goal == 0 { 0.0 } else { self.tokens as f64 / self.goal as f64 * 100.0 };
+        let used = if self.window == 0 { 0.0 } else { self.tokens as f64 / self.window as f64 * 100.0 };
         serde_json::json!({
             "hook_event_name": "Status",
             "session_id": session.unwrap_or_default(),
@@ -172,7 +189,7 @@ impl StatusLine {
             "cost": {"total_cost_usd": self.cost},
             "context_window": {
                 "total_input_tokens": self.tokens,
-                "context_window_size": self.goal,
+                "context_window_size": self.window,
                 "used_percentage": used.round(),
                 "remaining_percentage": (100.0 - used).max(0.0).round(),
             },
@@ -218,6 +235,29 @@ fn joined(parts: Vec<Vec<Span<'static>>>, width: usize, theme: Theme) -> Line<'s
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cost_of_a_resumed_session_is_marked_as_simulated_at_once() {
+        let mut status = StatusLine { goal: 1, ..StatusLine::default() };
+        status.set_earlier_cost(0.0838, true);
+        assert!(status.line(80, Theme::default()).to_string().contains("$0.0838 simulated"));
+        assert!(status.sentence().contains("$0.0838 simulated, nothing spent"));
+        status.set_earlier_cost(0.5, false);
+        assert!(!status.line(80, Theme::default()).to_string().contains("simulated"));
+    }
+
+    #[test]
+    fn the_status_command_reads_the_window_of_the_model() {
+        let status =
+            StatusLine { tokens: 250_000, goal: 967_000, window: 1_000_000, ..StatusLine::default() };
+        let json = status.json(Path::new("/s/log.jsonl"), Path::new("/p"));
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let context = &json["context_window"];
+        assert_eq!(
+            (&context["context_window_size"], &context["used_percentage"], &context["remaining_percentage"]),
+            (&1_000_000.into(), &25.0.into(), &75.0.into())
+        );
+    }
 
     #[test]
     fn the_life_of_the_cache_counts_down() {

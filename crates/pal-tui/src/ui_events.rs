@@ -71,8 +71,12 @@ pub struct ActiveSession {
     pub tokens: u64,
     /// Context size that triggers compaction, in tokens; the window where compaction is off.
     pub compaction_tokens: u64,
+    /// Context window of the model, in tokens.
+    pub window: u64,
     /// Cost of the session, in US dollars.
     pub cost: f64,
+    /// True if a simulator answered in the session: its cost is not spent.
+    pub is_simulated: bool,
     /// Last messages of a resumed session.
     pub recent_entries: Vec<LogEntry>,
     /// Lists background tasks, one line each.

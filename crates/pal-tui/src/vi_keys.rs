@@ -79,6 +79,11 @@ impl Motion {
 }
 
 impl ViKeys {
+    /// True outside insert mode.
+    pub(crate) fn is_normal(&self) -> bool {
+        self.is_normal
+    }
+
     /// Name of the mode for the status line.
     pub(crate) fn mode_name(&self) -> &'static str {
         if self.is_normal { "NORMAL" } else { "INSERT" }

@@ -17,13 +17,14 @@ const EMPTY_STEMS: [&str; 14] = [
 const FIELDS_MAX: usize = 14;
 
 /// Settings, command-line arguments and records of a file or wire format, whose fields are given from outside.
-const LARGE_STRUCTS: [&str; 9] = [
+const LARGE_STRUCTS: [&str; 10] = [
     "Boundary",
     "ContextPolicy",
     "EvalTotals",
     "ImportReport",
     "LedgerRow",
     "ModelCapabilities",
+    "ReplayOptions",
     "ReplayReport",
     "SessionSnapshot",
     "Settings",

@@ -103,7 +103,7 @@ impl AgentRuntime<'_> {
         let gathered = take_project_snapshot(&self.project.sources);
         let remembered = self.memory.as_ref();
         let memory = remembered.map_or(Vec::new(), |known| memory_index(&known.place, self.clock.now()).0);
-        if let Some(window) = self.model.stated_window {
+        if let Some(window) = self.model.lowered_window {
             self.project.prompt.lower_window(window);
         }
         let AssembledPrefix { prefix: renewed, catalog, .. } =

@@ -2,8 +2,8 @@
 
 use pal_context::{CompactionRequest, FileRequest, RestoredFile, SummaryQuestion};
 use pal_engine::{
-    CompactionFollowUp, CompactionInputs, CompactionObserver, FileReader, ModelClient, Notifier,
-    OutgoingRequest, RequestOutcome, SummaryExchange, TimeSource, TokenObservation,
+    CompactionFollowUp, CompactionInputs, CompactionObserver, FileReader, GuessedWindow, ModelClient,
+    Notifier, OutgoingRequest, RequestOutcome, SummaryExchange, TimeSource, TokenObservation,
 };
 use pal_events::AgentEvent;
 use pal_model::{Boundary, PromptPrefix, Timestamp};
@@ -34,6 +34,12 @@ impl ModelClient for AgentRuntime<'_> {
     fn learn_window(&mut self, window: u64) {
         if let Some(notice) = self.model.learn_window(window) {
             self.events.notice(notice);
+        }
+    }
+
+    fn learn_guessed_window(&mut self, window: &GuessedWindow) {
+        if let Some(warning) = self.model.learn_guessed_window(window) {
+            self.events.warning(warning);
         }
     }
 
@@ -83,9 +89,14 @@ impl CompactionObserver for AgentRuntime<'_> {
         self.prepare_compaction(order, view)
     }
 
-    fn smaller_prefix(&mut self, view: &View) -> Option<PromptPrefix> {
-        let stated = PrefixProfile::for_window(self.model.stated_window?);
-        (stated != self.tools.catalog.profile()).then(|| self.renewed(view)).flatten()
+    fn smaller_prefix(&mut self, view: &View, window: u64) -> Option<PromptPrefix> {
+        let window = self.model.lowered_window.map_or(window, |lowered| lowered.min(window));
+        let is_lean = |profile| profile == PrefixProfile::Lean;
+        if is_lean(self.tools.catalog.profile()) || !is_lean(PrefixProfile::for_window(window)) {
+            return None;
+        }
+        self.model.lowered_window = Some(window);
+        self.renewed(view)
     }
 
     fn after_compaction(&mut self, boundary: &Boundary, view: &View) -> CompactionFollowUp {

@@ -75,6 +75,7 @@ pub(crate) fn exchanged(name: &str, got: ResponseRecord, provider: &str, took_ms
         source: RequestSource::from_name(&format!("subagent:{name}")),
         provider: if provider == "openai" { "openai" } else { "anthropic" },
         model: got.model.clone(),
+        window: None,
         max_tokens: 0,
         answered: Some((got.response, got.model)),
         usage: Some(got.usage),

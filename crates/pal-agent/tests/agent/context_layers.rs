@@ -39,10 +39,10 @@ fn silent_printer() -> ProviderSetup {
     })
 }
 
-/// Log of a session that printed the file six times and was resumed two hours later.
+/// Log of a session that printed the file six times and was resumed two hours later, with fixed thresholds.
 fn resumed_later(settings: &str) -> Vec<Value> {
     let world = printing_world(silent_printer(), 400);
-    let settings = format!("{BYPASS}{MODEL}{settings}");
+    let settings = format!("{BYPASS}{MODEL}policy = \"threshold\"\n{settings}");
     let mut agent = world.start(&settings);
     assert_eq!(agent.prompt("Print it.").end, PromptEnd::Done);
     let log = agent.finish();
@@ -98,9 +98,12 @@ fn results_under_pressure_follow_their_setting() {
         let first = agent.log().into_iter().find(|line| line["kind"] == "clear").unwrap();
         named_results(&[first], "clear")
     };
-    let (few, many) =
-        (cleared("microcompact.pressure_keep = 4\n"), cleared("microcompact.pressure_keep = 1\n"));
-    assert_eq!(many - few, 3, "{many} {few}");
+    // Early, and where nothing else makes room.
+    for when in ["microcompact.early = true\n", "auto_compact = false\n"] {
+        let kept = |count: u32| cleared(&format!("{when}microcompact.pressure_keep = {count}\n"));
+        let (few, many) = (kept(4), kept(1));
+        assert_eq!(many - few, 3, "{when}: {many} {few}");
+    }
 }
 
 /// Log of a conversation of ten prompts that outgrows 22,000 tokens several times.

@@ -12,6 +12,7 @@ mod hooks_and_servers;
 mod idle_sessions;
 mod instructions;
 mod limits;
+mod pause_history;
 mod permissions;
 mod prompt_sections;
 mod provider_errors;

@@ -117,7 +117,7 @@ fn refused_requests_are_retried_or_reported_with_advice() {
         ("500=none@2", Whole),
         ("502=none@2", Whole),
         ("503=none@1-9", Error("--continue")),
-        ("401@1", Error("check the key")),
+        ("401@1", Error("check the key (of `pal login`")),
         ("403@2", Error("check the key")),
         ("404@1", Error("--model")),
         ("400@2", Error("pal check")),

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use pal_agent::{
-    AgentOptions, BackgroundOptions, MemoryOptions, ModelLookup, ModelOptions, ModelProfile,
+    AgentOptions, BackgroundOptions, MemoryOptions, ModelLookup, ModelOptions, ModelProfile, PauseOptions,
     PermissionOptions, PromptOptions, SessionOrigin, SubagentOptions, TeammateCommand, ToolOptions,
     cache_settings, learned_limits, run_settings,
 };
@@ -35,8 +35,8 @@ use crate::progress::ReadingLog;
 use crate::provider::{chosen_provider, endpoint, provider_policy, runtime, simulator, usual_dialect};
 use crate::resume_directory::{continued_log, find_mismatch};
 use crate::session_start::{
-    SessionStartInputs, memory_location, plugin_definitions, project_search, prompt_overrides, today,
-    with_embeddings,
+    SessionStartInputs, local_hour, memory_location, plugin_definitions, project_search, prompt_overrides,
+    today, with_embeddings,
 };
 use crate::settings::{Settings, full_model_name};
 
@@ -100,6 +100,7 @@ pub(crate) fn options_at(
             notes: notes(settings),
             tokens_daily: settings.background_tokens_daily,
             suggests: settings.prompt.suggests,
+            pauses: PauseOptions { is_person_driving: false, local_hour },
         },
     })
 }

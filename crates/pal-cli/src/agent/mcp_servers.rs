@@ -129,7 +129,9 @@ fn parse_flag(given: &str) -> Result<ParsedConfig, Failure> {
         parse_file(given, "--mcp-config", &variable)
     } else {
         let path = Path::new(given);
-        let text = std::fs::read_to_string(path).map_err(|error| Failure::of_file(path, &error))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::usage_error(format!("--mcp-config {given}: {error}"), "check the path")
+        })?;
         parse_file(&text, given, &variable)
     };
     parsed.map_err(|error| config_failure(&error))

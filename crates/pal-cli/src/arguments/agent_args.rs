@@ -113,7 +113,7 @@ pub(crate) struct ModelArgs {
 #[derive(Args, Clone)]
 pub(crate) struct LimitArgs {
     /// Stop after N turns
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Limits")]
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Limits")]
     pub(crate) max_turns: Option<u64>,
     /// Stop after spending this many US dollars
     #[arg(long, value_name = "USD", alias = "max-budget-usd", value_parser = dollars, help_heading = "Limits")]
@@ -367,6 +367,13 @@ pub(crate) fn split_rules(list: &str) -> Vec<String> {
     rules.push(rule);
     rules.retain(|rule| !rule.is_empty());
     rules
+}
+
+fn at_least_one(text: &str) -> Result<u64, &'static str> {
+    match text.parse::<u64>() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err("expected a whole number, at least 1"),
+    }
 }
 
 fn dollars(text: &str) -> Result<f64, &'static str> {

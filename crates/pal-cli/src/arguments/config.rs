@@ -20,6 +20,9 @@ pub(crate) struct ConfigArgs {
     /// Show only this setting or this table of settings
     #[arg(value_name = "KEY")]
     pub(crate) key: Option<String>,
+    /// A second word, which only an error explains
+    #[arg(value_name = "WORD", hide = true)]
+    pub(crate) other: Option<String>,
     /// Color output
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorArg,

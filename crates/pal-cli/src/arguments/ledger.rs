@@ -9,12 +9,15 @@ use super::ColorArg;
 /// For one session: totals by source and by model, savings of the cache, the cost of cache breaks, tokens that layers removed
 /// from view, and a chart of the context by category over the requests, with marks for compactions (▼) and cache breaks (✗).
 ///
+/// --savings replays one session against the simulator: what sending everything, the recorded client and each policy of pal
+/// cost, without and with the expected cost of reading dropped content again.
+///
 /// With several sessions, a directory, a pattern, --all, --by, --since or --until: one table over all of them. --all reads the
 /// sessions of Claude Code, Codex, pi, Copilot CLI, Gemini CLI and pal. Files that were read before are not read again. A
 /// response that several files repeat counts once. What is not known is reported, never counted as zero.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal cost                                  newest session of this directory\n  pal cost 0199a8f2 --requests              with a row per request\n  pal cost ~/.claude/projects/some/session.jsonl\n  pal cost --all --by day,project --since 30d\n  pal cost --by month,model --csv > months.csv\n  pal cost ~/.claude/projects 'backup/**/*.jsonl' --by session\n  pal cost --json 0199a8f2 | jq .all.cost"
+    after_help = "Examples:\n  pal cost                                  newest session of this directory\n  pal cost 0199a8f2 --requests              with a row per request\n  pal cost 0199a8f2 --savings               what each policy would have cost\n  pal cost ~/.claude/projects/some/session.jsonl\n  pal cost --all --by day,project --since 30d\n  pal cost --by month,model --csv > months.csv\n  pal cost ~/.claude/projects 'backup/**/*.jsonl' --by session\n  pal cost --json 0199a8f2 | jq .all.cost"
 )]
 pub(crate) struct CostArgs {
     /// Sessions: logs of pal, session ids or the start of one, other agents' session files, directories, or patterns such as
@@ -24,6 +27,12 @@ pub(crate) struct CostArgs {
     /// Print a row per request
     #[arg(long, alias = "verbose")]
     pub(crate) requests: bool,
+    /// Replay the session under the policies `none`, `threshold` and `cost-aware`, and show what each saves
+    #[arg(long)]
+    pub(crate) savings: bool,
+    /// Window of the replays in tokens (default: that of the model, or a smaller one that the recorded compactions fit)
+    #[arg(long, value_name = "N", requires = "savings", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Option<u64>,
     #[command(flatten)]
     pub(crate) overview: OverviewArgs,
     /// Color output

@@ -48,7 +48,7 @@ pub(crate) struct McpAddArgs {
     #[arg(value_name = "URL|COMMAND", required = true)]
     pub(crate) target: Vec<String>,
     /// Environment variable as NAME=VALUE; may be repeated. ${NAME} is taken from the environment at start
-    #[arg(short, long = "env", value_name = "NAME=VALUE")]
+    #[arg(short = 'e', short_alias = 'v', long = "env", value_name = "NAME=VALUE")]
     pub(crate) variables: Vec<String>,
     /// Header of an HTTP server as "Name: value"; may be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]

@@ -26,6 +26,7 @@ pub(crate) fn config(
     notices: &Notices,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
+    check_words(arguments)?;
     let entries = find_settings(arguments.key.as_deref(), settings)?;
     if arguments.json {
         let entries: Vec<Value> = entries.iter().map(|entry| as_json(entry)).collect();
@@ -45,6 +46,23 @@ pub(crate) fn config(
         writeln!(out, "\nswitched off by flags.toml: {}", flags.join(", "))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Rejects the commands by which other programs show settings, and names the way to do it here.
+fn check_words(arguments: &ConfigArgs) -> Result<(), Failure> {
+    let first = arguments.key.as_deref().unwrap_or_default();
+    let hint = match (first, &arguments.other) {
+        ("get" | "list" | "show", None) => {
+            String::from("`pal config KEY` shows a setting, `pal config` lists all settings")
+        }
+        ("get" | "list" | "show", Some(key)) => format!("`pal config {key}` shows a setting"),
+        (_, Some(value)) => format!("`pal config set {first} {value}` changes a setting"),
+        (_, None) => return Ok(()),
+    };
+    match &arguments.other {
+        Some(other) => Err(Failure::usage_error(format!("unexpected argument `{other}`"), hint)),
+        None => Err(Failure::usage_error(format!("there is no command `pal config {first}`"), hint)),
+    }
 }
 
 /// Finds a setting by name, or all settings of a table.

@@ -5,7 +5,7 @@ mod planned_session;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use pal_agent::hour_ttl_eligibility;
+use pal_agent::ttl_preference;
 use pal_context::RequestParams;
 use pal_context::cache::choose_ttl;
 use pal_events::call_subject;
@@ -80,7 +80,7 @@ fn stored_report(
 
 /// Renders the next request, with its cache breakpoints.
 fn next_request(view: &View, settings: &Settings) -> Request {
-    let (lifetime, _) = choose_ttl(view, &settings.context_policy(), hour_ttl_eligibility(settings), None);
+    let (lifetime, _) = choose_ttl(view, &settings.context_policy(), ttl_preference(settings), None);
     let options = RenderOptions {
         max_tokens: TOKENS_MAX.min(view.lens().card.max_output),
         stream: true,

@@ -1,6 +1,7 @@
 //! `pal cost`: what a session cost, or all sessions of all agents.
 
 mod overview;
+mod savings;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -25,11 +26,20 @@ pub(crate) fn cost(
     if overview::is_wanted(arguments) {
         return overview::write(arguments, settings, notices, out);
     }
-    let session = arguments.sessions.first().map(String::as_str);
-    let SessionLedger { path, name, ledger } = SessionLedger::open(session, settings, notices)?;
+    let session = arguments.sessions.first().map(|name| overview::find_any(name, settings)).transpose()?;
+    let session = session.as_ref().map(|path| path.to_string_lossy());
+    let SessionLedger { path, name, ledger } = SessionLedger::open(session.as_deref(), settings, notices)?;
     let report = CostReport { name: &name, path: &path, ledger: &ledger };
+    // Without a response there is nothing to replay, which the report says.
+    let is_replayed = arguments.savings && !ledger.rows.is_empty();
+    let savings =
+        is_replayed.then(|| savings::measure(&path, arguments.window, settings, notices)).transpose()?;
     if arguments.json {
-        writeln!(out, "{}", report.to_json())?;
+        let mut object = report.to_json();
+        if arguments.savings {
+            object["policy_savings"] = serde_json::to_value(&savings).unwrap_or_default();
+        }
+        writeln!(out, "{object}")?;
         return Ok(ExitCode::SUCCESS);
     }
     let style = style_for(arguments.color);
@@ -38,6 +48,10 @@ pub(crate) fn cost(
     if arguments.requests && !ledger.rows.is_empty() {
         writeln!(out)?;
         report.write_requests(style, out)?;
+    }
+    if let Some(savings) = &savings {
+        writeln!(out)?;
+        savings::write(savings, style, columns(), out)?;
     }
     Ok(ExitCode::SUCCESS)
 }

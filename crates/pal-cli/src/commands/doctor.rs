@@ -4,11 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use pal_background::LearnedPauses;
 use pal_mcp::ServerTransport;
 use pal_model::text::count_noun;
 use pal_process::sandbox::{Sandbox, SandboxProbe};
 use pal_report::TextStyle;
-use pal_settings::{ProjectTrust, SandboxSetting};
+use pal_settings::{KEYS_FILE, KillSwitch, ProjectTrust, SandboxSetting, StoredKey, find_stored_key};
 use serde_json::{Value, json};
 
 use crate::agent::configured_servers;
@@ -46,7 +47,9 @@ pub(crate) fn doctor(
     checks.push(check_home(settings));
     checks.extend(check_settings(settings));
     checks.push(check_trust(settings));
+    checks.extend(check_keys(settings));
     checks.push(check_model(settings));
+    checks.extend(check_pauses(settings));
     checks.push(check_sandbox(settings));
     checks.push(check_program(
         "git",
@@ -178,6 +181,35 @@ fn check_trust(settings: &Settings) -> CheckResult {
     }
 }
 
+/// Origin of each API key; an environment variable goes before a stored key.
+fn check_keys(settings: &Settings) -> Vec<CheckResult> {
+    let is_set = |name: &str| variable(name).is_some_and(|value| !value.trim().is_empty());
+    let providers = [
+        ("anthropic", ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"].as_slice()),
+        ("openai", &["OPENAI_API_KEY"]),
+    ];
+    let mut checks = Vec::new();
+    for (provider, names) in providers {
+        let stored = settings.home.as_deref().map(|home| (home, find_stored_key(home, provider)));
+        let place = match stored {
+            Some((home, Ok(Some(StoredKey::File(_))))) => Some(home.join(KEYS_FILE).display().to_string()),
+            Some((_, Ok(Some(StoredKey::Keyring)))) => Some(String::from("the system keyring")),
+            _ => None,
+        };
+        let variable = names.iter().find(|name| is_set(name));
+        checks.extend(match (variable, place) {
+            (Some(name), Some(place)) => Some(warning(
+                "keys",
+                format!("{provider}: {name}, which goes before the stored key in {place}"),
+            )),
+            (Some(name), None) => Some(ok("keys", format!("{provider}: {name}"))),
+            (None, Some(place)) => Some(ok("keys", format!("{provider}: {place}"))),
+            (None, None) => None,
+        });
+    }
+    checks
+}
+
 /// The model, and whether its provider can be asked.
 fn check_model(settings: &Settings) -> CheckResult {
     let name = settings.model.as_deref().unwrap_or(pal_settings::DEFAULT_MODEL);
@@ -190,6 +222,18 @@ fn check_model(settings: &Settings) -> CheckResult {
         Ok(endpoint) if said.is_empty() => ok("model", format!("{} at {}", card.model, endpoint.address())),
         Ok(endpoint) => warning("model", format!("{} at {}; {said}", card.model, endpoint.address())),
     }
+}
+
+/// The pauses that were counted in this project, which the cost-aware policy expects.
+fn check_pauses(settings: &Settings) -> Option<CheckResult> {
+    let home = settings.home.as_deref()?;
+    if settings.switches.is_off(KillSwitch::PauseHistory) {
+        let why = settings.switches.why(KillSwitch::PauseHistory);
+        return Some(ok("pauses", format!("not counted: switched off by {why}")));
+    }
+    let project = pal_project::find_project(&std::env::current_dir().ok()?);
+    let line = LearnedPauses::in_home(home).read().line(&pal_store::slug(&project));
+    Some(ok("pauses", line.unwrap_or_else(|| String::from("none counted in this project yet"))))
 }
 
 fn check_sandbox(settings: &Settings) -> CheckResult {
@@ -222,6 +266,10 @@ fn check_hooks(settings: &Settings) -> Vec<CheckResult> {
     let mut checks = Vec::new();
     for (hooks, command) in commands {
         n_hooks += 1;
+        // What stands in for a hook of another type has no program; a warning names it.
+        if command.unsupported.is_some() {
+            continue;
+        }
         let program = match command.arguments {
             Some(_) => Some(command.command.as_str()),
             None => plain_program(&command.command),

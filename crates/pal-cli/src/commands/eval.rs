@@ -57,13 +57,23 @@ pub(crate) fn eval(
     // The longest first, so that no core waits at the end.
     let mut files: Vec<&PathBuf> = arguments.files.iter().collect();
     files.sort_by_key(|file| std::cmp::Reverse(file.metadata().map_or(0, |metadata| metadata.len())));
+    for file in &files {
+        file.metadata().map_err(|error| Failure::of_file(file, &error))?;
+    }
     let read = |at: usize| {
-        let session = LoadedSession::read(files[at], settings).map_err(|failure| failure.to_string())?;
+        let session = LoadedSession::read(files[at], settings)
+            .map_err(|failure| failure.message().replace("\n  hint: ", "; "))?;
         Ok(RecordedSession::new(files[at].to_string_lossy(), session.branch))
     };
     let findings = run_evaluation(&plan, files.len(), &read, &mut show);
     for failure in &findings.failures {
         print_notice(sanitize(failure));
+    }
+    if findings.failures.len() == files.len() {
+        return Err(Failure::with_hint(
+            "no session could be evaluated",
+            "give logs or transcripts of sessions",
+        ));
     }
     let written = findings
         .write(folder)

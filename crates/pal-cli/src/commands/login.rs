@@ -27,20 +27,33 @@ pub(crate) fn login(
     check_key(key.expose_secret(), provider)?;
     let name = provider.name();
     let failed = |error: std::io::Error| Failure::of_file(&home, &error);
-    let kept = match arguments.file {
-        true => None,
-        false => SystemKeyring::find().ok().map(|keyring| (keyring.store(name, &key), keyring)),
+    let had_file_key = matches!(find_stored_key(&home, name).map_err(failed)?, Some(StoredKey::File(_)));
+    let keyring = SystemKeyring::find();
+    let kept = match (arguments.file, &keyring) {
+        (false, Ok(keyring)) => Some(keyring.store(name, &key)),
+        _ => None,
     };
-    if let Some((Ok(()), keyring)) = &kept {
+    if let (Some(Ok(())), Ok(keyring)) = (&kept, &keyring) {
         // A key that an earlier login left in the file must not stay there.
-        store_key(&home, name, Some(&StoredKey::Keyring)).map_err(failed)?;
+        let path = store_key(&home, name, Some(&StoredKey::Keyring)).map_err(failed)?;
         writeln!(out, "Stored the key for {name} in the system keyring, with {}.", keyring.program())?;
+        if had_file_key {
+            writeln!(out, "Removed the earlier key from {}.", path.display())?;
+        }
     } else {
-        if let Some((Err(why), _)) = &kept {
+        if let Some(Err(why)) = &kept {
             print_notice(format_args!("the system keyring did not take the key: {why}"));
         }
         let path = store_key(&home, name, Some(&StoredKey::File(key))).map_err(failed)?;
         writeln!(out, "Stored the key for {name} in {}; only you can read it.", path.display())?;
+        // Nor may a key stay in the keyring, where nothing would use it.
+        match keyring.map(|keyring| keyring.remove(name)) {
+            Ok(Ok(true)) => writeln!(out, "Removed the earlier key from the system keyring.")?,
+            Ok(Err(why)) => print_notice(format_args!(
+                "the system keyring cannot be searched for an earlier key: {why}; if it has one, the key stays there"
+            )),
+            Ok(Ok(false)) | Err(_) => {}
+        }
     }
     if variable(provider.variable()).is_some_and(|value| !value.trim().is_empty()) {
         writeln!(out, "{} is set and goes before it.", provider.variable())?;
@@ -55,19 +68,44 @@ pub(crate) fn logout(
 ) -> Result<ExitCode, Failure> {
     let (home, name) = (home_of(settings)?, arguments.provider.name());
     let failed = |error: std::io::Error| Failure::of_file(&home, &error);
-    if let Some(StoredKey::Keyring) = find_stored_key(&home, name).map_err(failed)? {
-        SystemKeyring::find().and_then(|keyring| keyring.remove(name)).map_err(|why| {
-            Failure::with_hint(
-                format!("the key for {name} cannot be removed from the system keyring: {why}"),
-                "unlock the keyring and try again",
-            )
-        })?;
-        store_key(&home, name, None).map_err(failed)?;
-        writeln!(out, "No key for {name} is stored in the system keyring any more.")?;
-        return Ok(ExitCode::SUCCESS);
+    let stored = find_stored_key(&home, name).map_err(failed)?;
+    let removed = SystemKeyring::find().and_then(|keyring| keyring.remove(name));
+    if let (Err(why), Some(StoredKey::Keyring)) = (&removed, &stored) {
+        return Err(Failure::with_hint(
+            format!("the key for {name} cannot be removed from the system keyring: {why}"),
+            "unlock the keyring and try again",
+        ));
     }
     let path = store_key(&home, name, None).map_err(failed)?;
-    writeln!(out, "No key for {name} is stored in {} any more.", path.display())?;
+    match (removed, stored) {
+        (Ok(true), Some(StoredKey::File(_))) => {
+            writeln!(
+                out,
+                "Removed the keys for {name} from the system keyring and from {}.",
+                path.display()
+            )?;
+        }
+        (Ok(true), _) => writeln!(out, "Removed the key for {name} from the system keyring.")?,
+        (Ok(false), Some(StoredKey::File(_))) => {
+            writeln!(
+                out,
+                "Removed the key for {name} from {}; the system keyring has none.",
+                path.display()
+            )?;
+        }
+        (Ok(false), _) => {
+            writeln!(out, "No key for {name} is stored in the system keyring or in {}.", path.display())?;
+        }
+        (Err(why), stored) => {
+            match stored {
+                Some(_) => writeln!(out, "Removed the key for {name} from {}.", path.display())?,
+                None => writeln!(out, "No key for {name} is stored in {}.", path.display())?,
+            }
+            print_notice(format_args!(
+                "the system keyring cannot be searched for an earlier key: {why}; if it has one, the key stays there"
+            ));
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -26,6 +26,29 @@ pub(super) fn add(arguments: &McpAddArgs, out: &mut dyn Write) -> Result<ExitCod
         .map_err(|error| Failure::usage_error(error.to_string(), "`pal mcp add --help` shows examples"))?;
     let path = settings_path(arguments.scope)?;
     let mut edit = SettingsEdit::open(&path)?;
+    // Only the opened copy loses the server; the file is not written.
+    if edit.remove(&["mcp_servers", &arguments.name]) {
+        return Err(Failure::usage_error(
+            format!("{} already has an MCP server `{}`", path.display(), arguments.name),
+            match arguments.scope {
+                ConfigScopeArg::User => {
+                    format!("choose another name, or run `pal mcp remove {}` first", arguments.name)
+                }
+                ConfigScopeArg::Project => {
+                    format!(
+                        "choose another name, or run `pal mcp remove {} --scope project` first",
+                        arguments.name
+                    )
+                }
+                ConfigScopeArg::Local => {
+                    format!(
+                        "choose another name, or run `pal mcp remove {} --scope local` first",
+                        arguments.name
+                    )
+                }
+            },
+        ));
+    }
     edit.put(&["mcp_servers", &arguments.name], &server);
     edit.save()?;
     writeln!(out, "Added the MCP server {} to {}.", arguments.name, path.display())?;

@@ -103,6 +103,7 @@ fn jobs<'a>(arguments: &'a ReplayArgs, settings: &Settings) -> Vec<ReplayJob<'a>
             PolicyArg::CostAware | PolicyArg::Thrifty => ReplayPolicy::CostAware,
         },
         layers: layers(arguments, settings),
+        cache_ttl: settings.cache_ttl,
         auto_compact: auto_compact(arguments) && settings.compaction_off().is_none(),
         may_compact: settings.may_compact(),
         compact_with: match arguments.compact_with {

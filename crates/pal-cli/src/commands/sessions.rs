@@ -42,7 +42,8 @@ pub(crate) fn sessions(
         let (project, sessions) = stored_sessions::project_sessions(home, &directory);
         (Some(project), sessions)
     };
-    let mut rows = read(&sessions, &settings.cards);
+    let all = stored_sessions::list_sessions(home);
+    let mut rows = read(&sessions, &all, &settings.cards);
     let totals = SessionTotals::of(&rows);
     let hidden = rows.len().saturating_sub(arguments.limit.unwrap_or(usize::MAX));
     rows.truncate(arguments.limit.unwrap_or(usize::MAX));
@@ -51,7 +52,7 @@ pub(crate) fn sessions(
         writeln!(out, "{}", Value::from(list))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let ids: Vec<String> = stored_sessions::list_sessions(home).into_iter().map(|kept| kept.id).collect();
+    let ids: Vec<String> = all.into_iter().map(|kept| kept.id).collect();
     let elsewhere = ids.len().saturating_sub(totals.sessions);
     if rows.is_empty() {
         let of = project.map_or(String::new(), |project| format!(" for {}", project.display()));
@@ -113,7 +114,7 @@ impl SessionTotals {
             totals.tokens += row.digest.tokens();
             totals.cost = row.digest.cost().map(|cost| cost + totals.cost.unwrap_or(0.0)).or(totals.cost);
             totals.simulated_cost += row.digest.simulated_cost;
-            totals.unpriced += row.digest.unpriced;
+            totals.unpriced += row.digest.gaps.unpriced;
         }
         totals
     }
@@ -175,7 +176,8 @@ pub(crate) fn session_rows_of(
         id: row.stored.id,
         log: row.stored.log,
     };
-    Ok(read(&sessions, &settings.cards).into_iter().map(row).collect())
+    let all = stored_sessions::list_sessions(home);
+    Ok(read(&sessions, &all, &settings.cards).into_iter().map(row).collect())
 }
 
 fn directory(given: Option<&Path>) -> Result<PathBuf, Failure> {
@@ -188,10 +190,10 @@ fn directory(given: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 /// Reads the logs; shows on a terminal how far it has come.
-fn read(sessions: &[StoredSession], cards: &ModelCatalog) -> Vec<SessionSummary> {
+fn read(sessions: &[StoredSession], all: &[StoredSession], cards: &ModelCatalog) -> Vec<SessionSummary> {
     let started = Instant::now();
     let is_shown = std::io::stderr().is_terminal();
-    let rows = read_summaries(sessions, cards, |count| {
+    let rows = read_summaries(sessions, all, cards, |count| {
         if is_shown && started.elapsed() > PROGRESS_DELAY {
             eprint!("\r\x1b[2Kreading sessions: {count} of {} …", sessions.len());
         }

@@ -11,19 +11,24 @@ use smol_str::SmolStr;
 pub(super) struct ModelUsage {
     cards: ModelCatalog,
     totals: BTreeMap<SmolStr, UsageTotals>,
+    /// Windows of the models in use, where they are not those of the name.
+    windows: BTreeMap<SmolStr, u64>,
     /// Web searches by the provider.
     searches: BTreeMap<SmolStr, u64>,
 }
 
 impl ModelUsage {
     pub(super) fn new(cards: ModelCatalog) -> ModelUsage {
-        ModelUsage { cards, totals: BTreeMap::new(), searches: BTreeMap::new() }
+        ModelUsage { cards, totals: BTreeMap::new(), windows: BTreeMap::new(), searches: BTreeMap::new() }
     }
 
     /// Adds an exchange with a provider.
     pub(super) fn add(&mut self, report: &ExchangeReport) {
         // A server that reports no usage is not shown with zeros.
         let Some(usage) = report.usage.as_ref().filter(|usage| usage.is_reported()) else { return };
+        if let Some(window) = report.window {
+            self.windows.insert(report.model.clone(), window);
+        }
         let searches = usage.server_tool_use.map_or(0, |calls| calls.web_search_requests);
         *self.searches.entry(report.model.clone()).or_default() += searches;
         let totals = self.totals.entry(report.model.clone()).or_default();
@@ -46,7 +51,8 @@ impl ModelUsage {
                 "cacheReadInputTokens": totals.cache_read_input_tokens,
                 "cacheCreationInputTokens": totals.cache_creation_input_tokens,
                 "webSearchRequests": self.searches.get(model).copied().unwrap_or_default(), "costUSD": totals.cost,
-                "contextWindow": card.window, "maxOutputTokens": card.max_output,
+                "contextWindow": self.windows.get(model).copied().unwrap_or(card.window),
+                 "maxOutputTokens": card.max_output,
             });
             (model.to_string(), usage)
         };

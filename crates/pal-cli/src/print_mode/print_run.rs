@@ -195,6 +195,9 @@ impl<'r, 's: 'r> PrintRun<'r, 's> {
         if let Some(schema) = &args.output.json_schema {
             options.tools.output_schema = Some(output_schema(schema, "--json-schema")?);
         }
+        // A program that answers permission questions has a person to ask.
+        options.background.pauses.is_person_driving =
+            args.permissions.permission_prompt_tool.as_deref() == Some(DRIVING_PROGRAM);
         let asker = match args.permissions.permission_prompt_tool.as_deref() {
             None => None,
             Some(DRIVING_PROGRAM) => Some(ask_driving_program(self.control, self.live)),

@@ -190,7 +190,12 @@ fn seconds(took: Duration) -> String {
 fn compacted(boundary: &Boundary) -> String {
     let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), group_digits);
     let (before, after) = (tokens(boundary.tokens_before), tokens(boundary.tokens_after));
-    format!("compacted: {before} → {after} tokens ({})", boundary.method)
+    let note = if boundary.has_not_shrunk() {
+        "; this did not shrink the context, and /uncompact takes it back"
+    } else {
+        ""
+    };
+    format!("compacted: {before} → {after} tokens ({}){note}", boundary.method)
 }
 
 fn cache_break(fall: &CacheBreak) -> String {

@@ -94,6 +94,9 @@ pub(super) fn cost(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome 
             let arguments = CostArgs {
                 sessions: vec![session],
                 requests,
+                // Replays take seconds, in which the terminal would not respond.
+                savings: false,
+                window: None,
                 overview: OverviewArgs::default(),
                 color: context.color(),
                 json,
@@ -143,7 +146,7 @@ pub(super) fn config(context: &SlashContext<'_>, arguments: &str) -> SlashOutcom
     if let Err(problem) = words.finish() {
         return context.usage(&problem);
     }
-    let arguments = ConfigArgs { command: None, key, color: context.color(), json };
+    let arguments = ConfigArgs { command: None, key, other: None, color: context.color(), json };
     context.print(|notices, out| commands::config(&arguments, context.settings, notices, out))
 }
 
@@ -280,7 +283,13 @@ pub(super) fn permissions(context: &SlashContext<'_>, _arguments: &str) -> Slash
 
 pub(super) fn resume(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
     if arguments.is_empty() {
-        return pick("Continue", session_choices::list(context.settings, context.log));
+        let choices = session_choices::list(context.settings, context.log);
+        if choices.as_ref().is_ok_and(Vec::is_empty) {
+            return SlashOutcome::Notes(vec![String::from(
+                "this project has no other session; `pal sessions --all` lists those of other directories",
+            )]);
+        }
+        return pick("Continue", choices);
     }
     match session_choices::directory_choices(context.settings, arguments) {
         Some((title, choices)) => SlashOutcome::Pick { title, choices, preface: String::new() },

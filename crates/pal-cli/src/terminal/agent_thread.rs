@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use pal_agent::{Agent, AgentError, CacheLifetime, SessionPresence};
 use pal_events::{AgentEvent, PromptEnd};
-use pal_model::{Content, EntryBody, LogEntry, MessageOrigin};
+use pal_model::{Content, EntryBody, LogEntry, MessageOrigin, UsageBasis};
 use pal_tui::{ActiveSession, CacheClock, ColdTurnAnswer, UiEvent, UserAction};
 
 use super::permission_prompt::permission_prompt;
@@ -180,7 +180,9 @@ impl AgentThread<'_> {
             log: log.clone(),
             tokens: view.size().tokens,
             compaction_tokens: limits.auto_compact.unwrap_or(limits.effective),
+            window: limits.window,
             cost: view.state().totals.cost,
+            is_simulated: has_simulated_response(view.branch()),
             recent_entries: if is_shown { Vec::new() } else { earlier_messages(view.branch()) },
             background: Box::new(move || live.background_tasks()),
         })));
@@ -319,6 +321,14 @@ fn send_notices(events: &Sender<UiEvent>, notices: Notices) {
     for line in notices.into_lines() {
         let _ = events.send(UiEvent::Event(AgentEvent::Notice(line)));
     }
+}
+
+/// True if a simulator answered in a session, so that its cost is not spent.
+fn has_simulated_response(branch: &[LogEntry]) -> bool {
+    branch.iter().any(|entry| match &entry.body {
+        EntryBody::Response(response) => response.usage.basis == UsageBasis::Simulated,
+        _ => false,
+    })
 }
 
 /// The last messages of a branch, in order.

@@ -255,6 +255,16 @@ fn a_session_is_resumed_by_an_id_prefix() {
     assert!(said.code == 1 && said.err.contains("pal sessions"), "{}", said.err);
 }
 
+#[test]
+fn a_project_without_sessions_has_nothing_to_resume() {
+    let world = TestWorld::new(ProviderSetup::answers(|_, _| says("Never asked.")));
+    let child = world.command(&["--plain", "--resume"]).stdin(Stdio::null()).spawn().unwrap();
+    let said = finish(child);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.err.contains("no session to resume"), "{}", said.err);
+    assert!(said.err.contains("`pal sessions --all`"), "{}", said.err);
+}
+
 /// A foreign log must not provide the system prompt.
 #[test]
 fn a_foreign_log_is_resumed_without_its_system_prompt() {

@@ -179,6 +179,11 @@ fn a_program_offers_tools_and_decides_about_calls() {
     let requests: Vec<&str> = program.requests.iter().map(String::as_str).collect();
     assert_eq!(requests, ["can_use_tool", "hook_callback", "mcp_message"]);
     assert_eq!(program.end(), 0);
+    // A person is behind a program that answers questions: the pauses before all prompts but the first are counted.
+    let counts = std::fs::read_to_string(world.pal().join("learned-pauses.json")).unwrap();
+    let counts: Value = serde_json::from_str(&counts).unwrap();
+    let hours = counts["projects"][0]["hours"].as_object().unwrap();
+    assert_eq!(hours.values().map(|row| row[0].as_f64().unwrap()).sum::<f64>(), 4.0, "{counts}");
 }
 
 #[test]

@@ -145,6 +145,20 @@ fn two_compactions_are_undone_one_by_one() {
 }
 
 #[test]
+fn a_compaction_that_does_not_shrink_the_context_says_so_and_how_to_undo_it() {
+    let stored = ImportedSession::new(1);
+    let (body, note) = (stored.body(), "not shrink the context");
+    let previewed = stored.good("compact", &["--preview", "--with", "extractive"]);
+    assert!(previewed.contains(&format!("would {note}")), "{previewed}");
+    let report = stored.good("compact", &["--with", "extractive"]);
+    assert!(report.contains(&format!("did {note}")) && report.contains("pal uncompact"), "{report}");
+    let _ = stored.good("uncompact", &[]);
+    assert_eq!(stored.body(), body);
+    let larger = ImportedSession::new(8).good("compact", &["--with", "extractive"]);
+    assert!(!larger.contains(note), "{larger}");
+}
+
+#[test]
 fn an_empty_session_asks_no_model() {
     let stored = ImportedSession::new(6);
     let _ = stored.good("compact", &["--provider", "sim"]);

@@ -234,10 +234,9 @@ fn the_report_fits_eighty_columns_and_is_complete() {
         "\nrules waiting for a matching file\n  .claude/rules/rust.md: for src/**/*.rs\n",
         "\noutside the project\n",
         "\ncache breakpoints, and the tokens they cover\n",
-        "after the tools (`Write`)  cached for 5 minutes\n",
         "after the static part of the system prompt",
-        "after the system prompt",
-        "after the first message",
+        "after the system prompt  cached for 1 hour\n",
+        "after the first message  cached for 5 minutes\n",
     ] {
         let found = page[from..].find(expected);
         from += found.unwrap_or_else(|| panic!("`{expected}` is not next in\n{page}"));
@@ -271,7 +270,11 @@ fn breakpoints_follow_the_model_and_the_settings() {
     let lifetimes = |json: &Value| -> Vec<String> {
         each(&json["marks"], "lifetime").iter().map(|name| (*name).to_owned()).collect()
     };
-    let json = project.json("", &[]);
+    // The cost-aware policy keeps the prefix for an hour.
+    let by_price = project.json("", &[]);
+    assert_eq!(each(&by_price["marks"], "on"), ["system", "system", "block", "block"]);
+    assert_eq!(lifetimes(&by_price), ["1h", "1h", "1h", "5m"]);
+    let json = project.json("", &["--settings", "policy = \"threshold\""]);
     assert_eq!(each(&json["marks"], "on"), ["tool", "system", "system", "block"]);
     assert_eq!(lifetimes(&json), ["5m"; 4]);
     let tokens: Vec<f64> =

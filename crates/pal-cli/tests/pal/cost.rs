@@ -8,6 +8,7 @@ use pal_model::{
 };
 use pal_testkit::session_files;
 
+use crate::commands::SESSION;
 use crate::program::{CommandOutput, TestHome};
 use crate::stored_session::ImportedSession;
 
@@ -238,6 +239,155 @@ fn walk(home: &TestHome, file: &Path) {
             !fall["why"].as_str().unwrap().is_empty() && fall["tokens"].as_u64().unwrap() > 2_000,
             "{fall}"
         );
+    }
+}
+
+/// A session that `pal` recorded against the simulator.
+fn own_session(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/sessions");
+    folder.join(name).to_str().unwrap().to_owned()
+}
+
+/// A member of a row of the replays.
+fn figure(savings: &serde_json::Value, policy: &str, path: &str) -> f64 {
+    let rows = savings["replays"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["policy"] == policy).unwrap();
+    row.pointer(path).and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("{path}: {row}"))
+}
+
+#[track_caller]
+fn near(one: f64, other: f64, tolerance: f64) {
+    assert!((one - other).abs() <= tolerance, "{one} and {other} differ by more than {tolerance}");
+}
+
+#[test]
+fn savings_are_differences_of_replays_that_equal_the_recording() {
+    let home = TestHome::new();
+    // Under `none` in effect: nothing was dropped from these sessions.
+    for (name, is_unchanged) in
+        [("forked-1.jsonl", true), ("resumed.jsonl", true), ("long.jsonl", false), ("compacted.jsonl", false)]
+    {
+        let file = own_session(name);
+        let json = parsed(&good(home.run(&["cost", &file, "--savings", "--json"])));
+        let savings = &json["policy_savings"];
+        let paid = savings["recorded"]["cost_usd"].as_f64().unwrap();
+        let summaries = json["by_source"]["compact"]["cost"].as_f64().unwrap_or(0.0);
+        near(figure(savings, "as recorded", "/cost_usd"), paid, 0.05 * paid);
+        if is_unchanged {
+            near(figure(savings, "as recorded", "/cost_usd"), paid, 1e-6);
+            near(figure(savings, "none", "/total_usd"), paid, 0.001 * paid);
+        }
+        let replayed = |policy: &str| {
+            let report = parsed(&good(home.run(&["replay", "--policy", policy, "--json", &file])));
+            report["cost_usd"].as_f64().unwrap()
+        };
+        // Recorded summaries are copied by a replay, and were paid.
+        near(figure(savings, "as recorded", "/cost_usd"), replayed("none") + summaries, 1e-9);
+        near(figure(savings, "cost-aware", "/cost_usd"), replayed("cost-aware"), 1e-9);
+        near(figure(savings, "threshold", "/cost_usd"), replayed("threshold"), 1e-9);
+        let total = |policy: &str| figure(savings, policy, "/total_usd");
+        for policy in ["as recorded", "none", "threshold", "cost-aware"] {
+            near(
+                total(policy),
+                figure(savings, policy, "/cost_usd") + figure(savings, policy, "/rereads_usd"),
+                1e-9,
+            );
+            assert!(figure(savings, policy, "/rereads_usd") >= 0.0);
+            for (other, member) in [("none", "saved_against_none"), ("as recorded", "saved_against_recorded")]
+            {
+                if policy != other {
+                    let saved = total(other) - total(policy);
+                    near(figure(savings, policy, &format!("/{member}/usd")), saved, 1e-9);
+                    near(figure(savings, policy, &format!("/{member}/share")), saved / total(other), 1e-9);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn savings_and_losses_are_stated_in_dollars_and_percent() {
+    let home = TestHome::new();
+    let text = |name: &str, more: &[&str]| {
+        let out = good(home.run(&[&["cost", &own_session(name), "--savings"], more].concat()));
+        fits(&out, 80);
+        assert!(
+            out.contains("replay against the") && out.contains("estimated cost of reading again"),
+            "{out}"
+        );
+        out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let resumed = text("resumed.jsonl", &[]);
+    let expected = "`cost-aware` saves $1.0560 (69.7%) against `none` and saves $1.0560 (69.7%) against the recorded client.";
+    assert!(resumed.contains(expected) && resumed.contains("claude-opus-5-5, window 1,000,000"), "{resumed}");
+    // A session too short for what the policy pays in advance.
+    let forked = text("forked-1.jsonl", &["--window", "200000"]);
+    let expected = "With re-reads, the session as recorded costs the same as `none`; `threshold` costs the same as both; \
+                    `cost-aware` costs $0.0440 (19.3%) more than `none` and costs $0.0440 (19.3%) more than the recorded client.";
+    assert!(forked.contains(expected) && forked.contains("window 200,000"), "{forked}");
+    let plain = good(home.run(&["cost", &own_session("resumed.jsonl")]));
+    assert!(!plain.contains("re-reads"), "{plain}");
+}
+
+#[test]
+fn no_saving_is_stated_without_prices_or_for_several_sessions() {
+    let home = TestHome::new();
+    let file = home.file("session.jsonl", SESSION.replace("claude-opus-4-6", "nobody-knows-it"));
+    let out = good(home.run(&["cost", &file, "--savings"]));
+    assert!(out.contains("The price of nobody-knows-it is not known, so no saving can be stated"), "{out}");
+    let table = out.split("Other policies").nth(1).unwrap();
+    assert!(!table.contains('$') && !table.contains("saves") && !table.contains("the same"), "{out}");
+    let json = parsed(&good(home.run(&["cost", &file, "--savings", "--json"])));
+    let savings = &json["policy_savings"];
+    assert_eq!(savings["unpriced_models"][0], "nobody-knows-it");
+    assert!(savings["recorded"]["cost_usd"].is_null(), "{savings}");
+    for row in savings["replays"].as_array().unwrap() {
+        for member in ["cost_usd", "rereads_usd", "total_usd", "saved_against_none", "saved_against_recorded"]
+        {
+            assert!(row[member].is_null(), "{member}: {row}");
+        }
+        assert!(row["tokens"]["output"].as_u64().unwrap() > 0, "{row}");
+    }
+    let said = home.run(&["cost", &file, &file, "--savings"]);
+    assert!(said.code == 2 && said.err.contains("--savings replays one session"), "{}", said.err);
+    assert_eq!(home.run(&["cost", &file, "--window", "200000"]).code, 2);
+}
+
+/// A session of another agent, of `turns` turns that each read a file, and of a compaction before the last one.
+fn compacted_by_another_client(turns: usize, trigger: &str) -> String {
+    let project = Path::new("/src/demo");
+    let lines = crate::stored_session::foreign(project, "8ba1c0de", turns);
+    let mut lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+    let last = lines.len() - 4;
+    let boundary = serde_json::json!({"type": "system", "subtype": "compact_boundary", "uuid": "b1", "parentUuid": null,
+        "sessionId": "8ba1c0de", "content": "Conversation compacted", "timestamp": "2026-11-15T09:50:00.000Z",
+        "compactMetadata": {"trigger": trigger, "preTokens": 30_000}});
+    let summary = serde_json::json!({"type": "user", "uuid": "b2", "parentUuid": "b1", "sessionId": "8ba1c0de",
+        "isCompactSummary": true, "timestamp": "2026-11-15T09:50:01.000Z",
+        "message": {"role": "user", "content": "Summary: all parts but the last one are fine."}});
+    let mut next: serde_json::Value = serde_json::from_str(&lines[last]).unwrap();
+    next["parentUuid"] = "b2".into();
+    next["timestamp"] = "2026-11-15T09:51:00.000Z".into();
+    lines[last] = next.to_string();
+    lines.splice(last..last, [boundary.to_string(), summary.to_string()]);
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn policies_get_no_more_room_than_a_client_that_compacted_by_itself() {
+    let home = TestHome::new();
+    for (trigger, window, basis) in [("auto", 200_000, "compactions"), ("manual", 1_000_000, "model_card")] {
+        let file = home.file("session.jsonl", compacted_by_another_client(3, trigger));
+        let json = parsed(&good(home.run(&["cost", &file, "--savings", "--json"])));
+        let savings = &json["policy_savings"];
+        assert_eq!(
+            (&savings["window"], &savings["window_basis"]),
+            (&window.into(), &basis.into()),
+            "{savings}"
+        );
+        assert_eq!(savings["recorded"]["unrecorded_summaries"], 1, "{savings}");
+        let out = good(home.run(&["cost", &file, "--savings"]));
+        assert!(out.contains("The transcript lacks the requests"), "{out}");
     }
 }
 

@@ -288,7 +288,7 @@ fn the_table_says_what_is_not_known_and_fits_the_screen() {
     assert_eq!(too_long, None, "{out}");
     for words in [
         "for 4 requests in 3 sessions, 2026-10-30 to 2026-11-02",
-        "2026-10-31  app ",
+        "2026-10-31  /src/app ",
         "not known",
         "total",
         "price not known for 1 request of mystery-1 (1)",
@@ -366,6 +366,25 @@ fn all_agents_of_a_home_are_found_and_an_import_counts_once() {
     let after = cost();
     assert_eq!(after["all"], before["all"], "what was deleted was paid for");
     assert_eq!(after["deleted_files"], 1);
+}
+
+#[test]
+fn a_session_of_another_agent_is_found_by_the_start_of_its_id() {
+    let home = TestHome::new();
+    let user = home.path().join("user");
+    let transcripts = user.join(".claude/projects/-src-app");
+    std::fs::create_dir_all(&transcripts).unwrap();
+    for (id, message) in [("aba9151e-0001", "m1"), ("aba9151e-0002", "m2")] {
+        let session = response("app", message, "2026-10-30T10:00:00.000Z", "claude-opus-5", (0, 10));
+        std::fs::write(transcripts.join(format!("{id}.jsonl")), session).unwrap();
+    }
+    let variables = [("HOME", user.to_str().unwrap())];
+    let cost = |arguments: &[&str]| home.run_with_environment(&[&["cost"], arguments].concat(), &variables);
+    let out = good(cost(&["aba9151e-0001", "--by", "session"]));
+    assert!(out.contains("aba9151e-0001 ") && !out.contains("aba9151e-0002"), "{out}");
+    assert_eq!(cost(&["aba9151e-0001"]).code, 0);
+    let said = cost(&["aba9151e"]);
+    assert!(said.code == 1 && said.err.contains("name the file"), "{}", said.err);
 }
 
 #[test]

@@ -47,6 +47,73 @@ fn a_session_is_listed_with_title_size_and_cost() {
 }
 
 #[test]
+fn responses_copied_by_a_fork_count_once() {
+    let stored = ImportedSession::new(3);
+    let original = list(stored.home.run_in(&stored.project, &["sessions", "--json"])).remove(0);
+    let log = Path::new(original["path"].as_str().unwrap());
+    let sessions = log.parent().unwrap().parent().unwrap();
+    // A fork in the same project, and one in a project whose name sorts before it.
+    let elsewhere = sessions.parent().unwrap().with_file_name("-a").join("sessions");
+    for folder in [
+        sessions.join("ffffffff-0000-7000-8000-000000000001"),
+        elsewhere.join("ffffffff-0000-7000-8000-000000000002"),
+    ] {
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::copy(log, folder.join("log.jsonl")).unwrap();
+    }
+    let rows = list(stored.home.run(&["sessions", "--all", "--json"]));
+    assert_eq!(rows.len(), 3);
+    for row in &rows {
+        let is_original = row["id"] == original["id"];
+        let expected = if is_original { original["cost_usd"].clone() } else { Value::Null };
+        assert_eq!(
+            (&row["cost_usd"], &row["copied_responses"]),
+            (&expected, &(if is_original { 0 } else { 6 }).into())
+        );
+    }
+    let out = good(stored.home.run(&["sessions", "--all"]));
+    assert!(out.contains("3 sessions: $0.1014, 142.5 K tokens, "), "{out}");
+    let overview = good(stored.home.run(&["cost", "--all", "--by", "session"]));
+    assert!(overview.contains("$0.10") && !overview.contains("ffffffff"), "{overview}");
+    // The original counts although it is not in the list.
+    let fork = elsewhere.join("ffffffff-0000-7000-8000-000000000002");
+    let moved = std::fs::read_to_string(log).unwrap();
+    let directory = stored.home.path().canonicalize().unwrap().join("other");
+    std::fs::create_dir_all(&directory).unwrap();
+    let project = stored.project.canonicalize().unwrap();
+    std::fs::write(
+        fork.join("log.jsonl"),
+        moved.replace(&project.display().to_string(), &directory.display().to_string()),
+    )
+    .unwrap();
+    let rows = list(stored.home.run_in(&directory, &["sessions", "--json"]));
+    assert_eq!((rows.len(), &rows[0]["cost_usd"]), (1, &Value::Null), "{rows:?}");
+}
+
+#[test]
+fn usage_that_no_response_reports_is_not_zero() {
+    let stored = ImportedSession::new(1);
+    let row = list(stored.home.run_in(&stored.project, &["sessions", "--json"])).remove(0);
+    let log = row["path"].as_str().unwrap();
+    let text = std::fs::read_to_string(log).unwrap();
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let mut value: Value = serde_json::from_str(line).unwrap();
+        if value["kind"] == "response" {
+            value["usage"] = serde_json::json!({"basis": "simulated"});
+            value.as_object_mut().unwrap().shift_remove("cost");
+        }
+        lines.push(match value["kind"] == "response" {
+            true => format!("{}\n", value),
+            false => format!("{line}\n"),
+        });
+    }
+    std::fs::write(log, lines.concat()).unwrap();
+    let out = good(stored.home.run_in(&stored.project, &["sessions"]));
+    assert!(out.contains("  usage not reported · ") && !out.contains("0 tokens"), "{out}");
+}
+
+#[test]
 fn simulated_money_is_kept_out_of_the_sums() {
     let stored = ImportedSession::new(3);
     let cost = || {

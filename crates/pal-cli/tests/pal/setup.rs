@@ -83,6 +83,32 @@ fn a_broken_settings_file_can_be_edited_and_is_checked() {
 }
 
 #[test]
+fn the_doctor_shows_the_pauses_that_were_counted() {
+    let world = SetupWorld::new();
+    let pauses = |variables: &[(&str, &str)]| {
+        let said = world.run_with(&["doctor"], variables);
+        let line = said.out.lines().find(|line| line.contains(" pauses "));
+        line.unwrap_or_else(|| panic!("{}{}", said.out, said.err)).to_owned()
+    };
+    assert!(pauses(&[]).ends_with("none counted in this project yet"), "{}", pauses(&[]));
+    let directory = world.path("project").canonicalize().unwrap();
+    let project: String = directory
+        .to_str()
+        .unwrap()
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' })
+        .collect();
+    let hours = json!({"9": [6, 1, 0, 0], "14": [2, 1, 0, 0]});
+    let table = json!({"version": 1, "projects": [{"project": project, "hours": hours}]});
+    std::fs::create_dir_all(world.path("pal")).unwrap();
+    world.home.file("pal/learned-pauses.json", table.to_string());
+    let line = "80% up to 5 minutes, 20% up to 15 minutes, 0% up to an hour, 0% longer, from 10 pauses in this project";
+    assert!(pauses(&[]).ends_with(line), "{}", pauses(&[]));
+    let off = pauses(&[("PAL_DISABLE_PAUSE_HISTORY", "1")]);
+    assert!(off.contains("not counted") && off.contains("PAL_DISABLE_PAUSE_HISTORY"), "{off}");
+}
+
+#[test]
 fn servers_are_added_listed_and_removed() {
     let world = SetupWorld::new();
     let said = world.run(&["mcp", "add", "files", "--env", "ROOT=${HOME}", "--", "sh", "-c", "cat"]);
@@ -90,6 +116,14 @@ fn servers_are_added_listed_and_removed() {
     let url = "https://tracker.example.com/mcp";
     let said = world.run(&["mcp", "add", "tracker", url, "--header", "Authorization: Bearer ${T}"]);
     assert_eq!(said.code, 0, "{}", said.err);
+    // `-e` is the short form, and a server is not overwritten.
+    let said = world.run(&["mcp", "add", "short", "-e", "A=b", "--", "sh"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    let said = world.run(&["mcp", "add", "short", "--", "other"]);
+    assert!(said.code == 2 && said.err.contains("`pal mcp remove short`"), "{}", said.err);
+    let said = world.run_with(&["mcp", "list"], &[("T", "x")]);
+    assert!(said.out.contains("short") && !said.out.contains("other"), "{}", said.out);
+    assert_eq!(world.run(&["mcp", "remove", "short"]).code, 0);
     world.home.file("user/.claude.json", r#"{"mcpServers": {"theirs": {"command": "their-server"}}}"#);
     let list = || -> Vec<Value> {
         let said = world.run_with(&["mcp", "list", "--json"], &[("T", "secret-token")]);
@@ -136,7 +170,11 @@ fn a_stored_key_is_private_used_and_removed() {
     let checks: Vec<Value> = serde_json::from_str(&said.out).unwrap();
     let model = checks.iter().find(|check| check["check"] == "model").unwrap();
     assert_eq!(model["state"], json!("ok"), "{model}");
+    let keys = checks.iter().find(|check| check["check"] == "keys").unwrap();
+    assert!(keys["text"].as_str().unwrap().ends_with("keys.json"), "{keys}");
     assert!(!said.out.contains("very-secret"));
+    let said = world.run_with(&["doctor"], &[("ANTHROPIC_API_KEY", "k")]);
+    assert!(said.out.contains("! keys      anthropic: ANTHROPIC_API_KEY, which goes before"), "{}", said.out);
     for (key, provider, expected) in [
         ("sk-ant-api03-x", "openai", "for Claude"),
         ("sk-proj-x", "anthropic", "for OpenAI"),
@@ -164,9 +202,28 @@ echo "$@" >> "$0.calls"
 case "$1" in
 store) [ -e "$0.locked" ] && { echo "the keyring is locked" >&2; exit 1; }; cat > "$0.key" ;;
 lookup) cat "$0.key" ;;
-clear) rm "$0.key" ;;
+search) [ -e "$0.down" ] && { echo "Cannot autolaunch D-Bus" >&2; exit 1; }; [ -e "$0.key" ] && echo "[/1]"; exit 0 ;;
+clear) [ -e "$0.locked" ] && exit 1; rm "$0.key" ;;
 esac
 "#;
+
+#[test]
+fn a_hook_of_another_type_is_a_warning_and_no_missing_program() {
+    let world = SetupWorld::new();
+    world.home.file(
+        "user/.claude/settings.json",
+        r#"{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "http", "url": "https://guard.example"}]}]}}"#,
+    );
+    let said = world.run_with(&["doctor", "--json"], &[("ANTHROPIC_API_KEY", "k")]);
+    let checks: Vec<Value> = serde_json::from_str(&said.out).unwrap();
+    let states = |name: &str| -> Vec<&str> {
+        let named = checks.iter().filter(|check| check["check"] == name);
+        named.map(|check| check["state"].as_str().unwrap()).collect()
+    };
+    assert_eq!(states("hooks"), ["ok"], "{}", said.out);
+    let warning = |check: &&Value| check["text"].as_str().unwrap().contains("the type http is not supported");
+    assert_eq!(checks.iter().find(warning).unwrap()["state"], "warning", "{}", said.out);
+}
 
 #[test]
 fn the_system_keyring_takes_a_key_if_there_is_one() {
@@ -199,11 +256,39 @@ fn the_system_keyring_takes_a_key_if_there_is_one() {
     let checks: Vec<Value> = serde_json::from_str(&said.out).unwrap();
     let model = checks.iter().find(|check| check["check"] == "model").unwrap();
     assert_eq!(model["state"], json!("ok"), "{model}");
+    let keys = checks.iter().find(|check| check["check"] == "keys").unwrap();
+    assert_eq!((&keys["state"], &keys["text"]), (&json!("ok"), &json!("anthropic: the system keyring")));
     assert!(!said.out.contains("very-secret"));
-    assert!(run(&["logout"]).out.contains("keyring"), "{}", run(&["logout"]).out);
+    let out = run(&["logout"]).out;
+    assert!(out.contains("Removed the key for anthropic from the system keyring."), "{out}");
     assert!(!world.path("bin/secret-tool.key").exists());
+    let out = run(&["logout"]).out;
+    assert!(out.contains("No key for anthropic is stored in the system keyring or in "), "{out}");
+
+    // A key is stored in one place: the other loses an earlier one.
+    login(&[]);
     let (out, _) = login(&["--file"]);
     assert!(out.contains("keys.json") && read("pal/keys.json").contains("very-secret"), "{out}");
+    assert!(out.contains("Removed the earlier key from the system keyring."), "{out}");
+    assert!(!world.path("bin/secret-tool.key").exists());
+    let (out, _) = login(&[]);
+    assert!(out.contains("Removed the earlier key from ") && out.contains("keys.json"), "{out}");
+    assert!(!read("pal/keys.json").contains("very-secret"));
+
+    // A key that another version left in the keyring goes with the one of the file.
+    login(&["--file"]);
+    world.home.file("bin/secret-tool.key", "sk-ant-api03-very-secret-old");
+    let out = run(&["logout"]).out;
+    assert!(out.contains("from the system keyring and from ") && out.contains("keys.json"), "{out}");
+    assert!(!world.path("bin/secret-tool.key").exists() && !read("pal/keys.json").contains("very-secret"));
+
+    // A keyring that cannot be reached may still have a key.
+    login(&["--file"]);
+    world.home.file("bin/secret-tool.down", "");
+    let said = run(&["logout"]);
+    assert!(said.out.contains("Removed the key for anthropic from "), "{}", said.out);
+    assert!(said.err.contains("Cannot autolaunch D-Bus; if it has one, the key stays there"), "{}", said.err);
+    std::fs::remove_file(world.path("bin/secret-tool.down")).unwrap();
     world.home.file("bin/secret-tool.locked", "");
     let (out, err) = login(&[]);
     assert!(err.contains("locked") && out.contains("keys.json"), "{out}{err}");

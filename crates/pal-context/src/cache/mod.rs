@@ -17,6 +17,6 @@ pub use cold_turn::{ColdTurn, cache_expiry, cold_turn};
 pub use fork_price::{ForkPrice, fork_price};
 pub use request_comparison::{SentRequest, find_differences};
 pub use request_diff::request_diff;
-pub use ttl_latch::{HourTtlEligibility, choose_ttl, latched_ttl};
+pub use ttl_latch::{TtlPreference, choose_ttl, latched_ttl};
 
 pub use crate::cache_ttl::TTL_LATCH;

@@ -8,11 +8,11 @@ use crate::cache_ttl::{TTL_LATCH, latched_cache_ttl};
 use crate::context_policy::ContextPolicy;
 use crate::cost_aware::cheapest_ttl;
 
-/// Eligibility for the one-hour TTL.
+/// What the user wants for the TTL of cache breakpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct HourTtlEligibility {
-    /// Enabled in the settings.
-    pub is_wanted: bool,
+pub struct TtlPreference {
+    /// TTL of the settings; `None` leaves the choice to the policy.
+    pub fixed: Option<CacheTtl>,
     /// The account has used up its prepaid quota.
     pub is_in_overage: bool,
 }
@@ -21,7 +21,7 @@ pub struct HourTtlEligibility {
 pub fn latched_ttl(
     state: &SessionSnapshot,
     source: &RequestSource,
-    eligibility: HourTtlEligibility,
+    preference: TtlPreference,
 ) -> (CacheTtl, Option<Decision>) {
     if !allows_hour_ttl(source) {
         return (CacheTtl::Minutes5, None);
@@ -29,33 +29,30 @@ pub fn latched_ttl(
     if let Some(latched) = latched_cache_ttl(state) {
         return (latched, None);
     }
-    let (ttl, reason) = match eligibility {
-        HourTtlEligibility { is_wanted: false, .. } => {
-            (CacheTtl::Minutes5, "five minutes, as the settings say")
-        }
-        HourTtlEligibility { is_in_overage: true, .. } => {
-            (CacheTtl::Minutes5, "five minutes, because the account is in overage")
-        }
-        HourTtlEligibility { .. } => (CacheTtl::Hour1, "an hour, as the settings say"),
+    let (ttl, reason) = match (preference.fixed, preference.is_in_overage) {
+        (None, _) => (CacheTtl::Minutes5, "five minutes, the default"),
+        (Some(CacheTtl::Minutes5), _) => (CacheTtl::Minutes5, "five minutes, as the settings say"),
+        (Some(_), true) => (CacheTtl::Minutes5, "five minutes, because the account is in overage"),
+        (Some(ttl), false) => (ttl, "an hour, as the settings say"),
     };
     (ttl, Some(latch(ttl, reason)))
 }
 
-/// Like [`latched_ttl`] for a view: a cost-aware policy chooses the TTL by price, unless the account is
-/// in overage, and chooses again after a pause that expired the cache, because then a change costs nothing.
+/// Like [`latched_ttl`] for a view: a cost-aware policy chooses the TTL by price, unless the settings fix it or
+/// the account is in overage, and chooses again after a pause that expired the cache, because then a change costs nothing.
 pub fn choose_ttl(
     view: &View,
     policy: &ContextPolicy,
-    eligibility: HourTtlEligibility,
+    preference: TtlPreference,
     now: Option<Timestamp>,
 ) -> (CacheTtl, Option<Decision>) {
     let (state, source) = (view.state(), &RequestSource::main());
-    let settings = policy.cost_aware.filter(|_| !eligibility.is_in_overage);
+    let settings = policy.cost_aware.filter(|_| preference.fixed.is_none() && !preference.is_in_overage);
     let chosen = |settings| {
-        cheapest_ttl(state, &view.lens().card, view.fixed_tokens(), view.size().tokens as f64, settings)
+        cheapest_ttl(state, &view.lens().card, view.fixed_tokens(), view.size().tokens as f64, now, settings)
     };
     let Some((ttl, reason)) = settings.and_then(chosen) else {
-        return latched_ttl(state, source, eligibility);
+        return latched_ttl(state, source, preference);
     };
     match latched_cache_ttl(state) {
         Some(latched) if latched == ttl || !is_lost(view, latched, now) => (latched, None),

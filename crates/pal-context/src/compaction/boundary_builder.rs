@@ -13,6 +13,7 @@ use pal_view::{CorrectionFactor, View, VisibleEntry, VisiblePart, WindowLimits};
 use super::audit::{self, AuditBudgets, AuditInput};
 use super::compaction_request::{CompactionRequest, CompactionTrigger, RestoredFile, SummaryMethod};
 use super::conversation_cut::{ConversationCut, CutPart, CuttableConversation};
+use super::restoration::RestoredFiles;
 use super::summary_budgets::{REPAIRS, USER_WORDS};
 use super::{restoration, summary_prompt};
 use crate::{SessionPaths, WindowBudgets};
@@ -39,7 +40,7 @@ pub(crate) struct BoundaryInputs<'a> {
     pub(crate) order: &'a CompactionRequest,
     pub(crate) limits: &'a WindowLimits,
     pub(crate) place: &'a SessionPaths,
-    pub(crate) files: &'a [RestoredFile],
+    pub(crate) restored: &'a RestoredFiles,
     pub(crate) model_failed: bool,
 }
 
@@ -226,9 +227,10 @@ fn compose_with(
         let budgets = WindowBudgets::new(limits);
         boundary.restored = restoration::blocks(
             estimator,
-            material.files,
+            material.restored.files(),
             &order.sources,
             budgets,
+            material.restored.budget,
             restored_room(limits, size),
         )
         .into_iter()
@@ -434,7 +436,7 @@ fn snapshot(
         announced,
         latches: Default::default(),
         read_files: Default::default(),
-        seen_files: seen_files(material.files, kept),
+        seen_files: seen_files(material.restored.files(), kept),
         prefetched: Default::default(),
         summary_failures,
         user_messages: carried,

@@ -15,6 +15,7 @@ use super::compaction_request::{
     CompactionRange, CompactionRequest, CompactionTrigger, FileRequest, RestoredFile, SummaryMethod,
 };
 use super::conversation_cut::{ConversationCut, CutPart, CuttableConversation};
+use super::restoration::RestoredFiles;
 use super::summary_budgets::OUTPUT;
 use super::waiting_messages::waiting_room;
 use super::{notes_summary, plain_request, restoration, summary_parser, summary_prompt};
@@ -122,7 +123,7 @@ pub struct Compaction {
     /// Model for plain requests that fit its window, instead of the conversation's.
     plain_model: Option<PlainModel>,
     summary: Option<(SummaryMethod, SummarySource)>,
-    files: Option<Vec<RestoredFile>>,
+    restored: RestoredFiles,
 }
 
 /// A model for plain requests besides the conversation's own.
@@ -172,8 +173,8 @@ impl Compaction {
             dropped: 0,
             truncations: 0,
             plain_model: None,
+            restored: RestoredFiles { budget: policy.restoration, read: None },
             summary: None,
-            files: None,
         }
     }
 
@@ -253,7 +254,7 @@ impl Compaction {
 
     /// Receives the requested files.
     pub fn receive_files(&mut self, files: Vec<RestoredFile>) {
-        self.files = Some(files);
+        self.restored.read = Some(files);
     }
 
     fn failed(&mut self, how: SummaryMethod, why: &str) {
@@ -561,7 +562,7 @@ impl Compaction {
         summary: SummarySource,
     ) -> Option<CompactionStep> {
         let cut = self.cut(view, conversation)?;
-        if self.files.is_none() && cut.summarizes == CutPart::Earlier {
+        if self.restored.read.is_none() && cut.summarizes == CutPart::Earlier {
             let (summarised, kept) = conversation.parts(cut);
             // A manual compaction soon after another one asks for less context, not the same again.
             let is_carried = self.order.trigger != CompactionTrigger::Manual;
@@ -570,6 +571,7 @@ impl Compaction {
                 kept,
                 &self.order.sources,
                 self.budgets(),
+                self.restored.budget,
                 is_carried,
             );
             if !wanted.is_empty() {
@@ -583,7 +585,7 @@ impl Compaction {
             order: &self.order,
             limits: &self.limits,
             place: &self.place,
-            files: self.files.as_deref().unwrap_or_default(),
+            restored: &self.restored,
             model_failed: self.model_failed,
         };
         match compose(&material, cut, how, &summary) {

@@ -153,7 +153,7 @@ impl<'a> MoveComparison<'a> {
     fn of(context: &LayerContext<'a>, settings: CostAwareSettings) -> MoveComparison<'a> {
         let view = context.view;
         let cached_context = cached_context(context);
-        let forecast = SessionForecast::from_activity(&view.state().activity, &settings.figures);
+        let forecast = SessionForecast::at_request(&view.state().activity, context.now, &settings.figures);
         let weight = settings.weight();
         let compacted = compacted(context, &cached_context);
         let summary = summary_tokens(view);

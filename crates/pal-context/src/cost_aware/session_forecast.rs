@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use pal_model::{ActivityStats, PAUSE_LIMITS};
+use pal_model::{ActivityStats, PAUSE_LIMITS, Timestamp};
 use serde::Serialize;
 
 use super::{FittedFigures, fitted_figures};
@@ -24,6 +24,13 @@ pub struct SessionForecast {
 }
 
 impl SessionForecast {
+    /// Forecast at a request that is about to be sent: the pause that it ends is over, so it counts like those before it.
+    pub fn at_request(activity: &ActivityStats, now: Timestamp, figures: &FittedFigures) -> SessionForecast {
+        let mut activity = activity.clone();
+        activity.record_request(now);
+        SessionForecast::from_activity(&activity, figures)
+    }
+
     /// Forecast for a session with this activity so far. People pause between turns, not between the requests of one: so pauses are
     /// learnt per turn, and a hundred requests of one turn say nothing about the next pause.
     pub fn from_activity(activity: &ActivityStats, figures: &FittedFigures) -> SessionForecast {
@@ -167,7 +174,6 @@ pub fn pause_reliability(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pal_model::Timestamp;
 
     const FIGURES: &FittedFigures = &FittedFigures::SHIPPED;
 

@@ -1,6 +1,6 @@
 //! Choice of the cache TTL: what the breakpoints of a session should ask for, given how long its user pauses.
 
-use pal_model::{CacheMode, ModelCard, SessionSnapshot};
+use pal_model::{CacheMode, ModelCard, SessionSnapshot, Timestamp};
 use pal_view::CacheTtl;
 
 use super::expected_cost::TokenRates;
@@ -51,18 +51,22 @@ fn cost_per_request(
     }
 }
 
-/// Cheapest TTL for a context of `size` tokens that is about to be written, and the reason; `None` if breakpoints do not decide it.
+/// Cheapest TTL for a context of `size` tokens that is about to be written at `now`, and the reason; `None` if breakpoints do not decide it.
 pub(crate) fn cheapest_ttl(
     state: &SessionSnapshot,
     card: &ModelCard,
     prefix: f64,
     size: f64,
+    now: Option<Timestamp>,
     settings: CostAwareSettings,
 ) -> Option<(CacheTtl, String)> {
     if card.caching != CacheMode::Explicit {
         return None;
     }
-    let forecast = SessionForecast::from_activity(&state.activity, &settings.figures);
+    let forecast = match now {
+        Some(now) => SessionForecast::at_request(&state.activity, now, &settings.figures),
+        None => SessionForecast::from_activity(&state.activity, &settings.figures),
+    };
     let ways = [CacheTtl::Minutes5, CacheTtl::Hour1ThenMinutes5, CacheTtl::Hour1];
     let cost = |ttl: &CacheTtl| cost_per_request(card, *ttl, prefix, size, &forecast);
     let ttl = ways.into_iter().min_by(|one, other| cost(one).total_cmp(&cost(other)))?;
@@ -72,8 +76,9 @@ pub(crate) fn cheapest_ttl(
         CacheTtl::Hour1ThenMinutes5 => "an hour before the messages and five minutes in them",
     };
     let percent = |share: f64| (1_000.0 * share).round() / 10.0;
+    let origin = settings.pause_history.origin().map_or(String::new(), |origin| format!(" ({origin})"));
     let reason = format!(
-        "{what}, the cheapest where {}% of the pauses are over five minutes and {}% over an hour",
+        "{what}, the cheapest where {}% of the pauses are over five minutes and {}% over an hour{origin}",
         percent(forecast.pause_within_an_hour() + forecast.pause_beyond_an_hour()),
         percent(forecast.pause_beyond_an_hour()),
     );
@@ -92,7 +97,7 @@ mod tests {
             activity: ActivityStats { pauses, turn_pauses, ..ActivityStats::default() },
             ..SessionSnapshot::default()
         };
-        cheapest_ttl(&state, &card, 30_000.0, size, CostAwareSettings::STANDARD).unwrap().0
+        cheapest_ttl(&state, &card, 30_000.0, size, None, CostAwareSettings::STANDARD).unwrap().0
     }
 
     #[test]
@@ -114,6 +119,6 @@ mod tests {
         let cards = ModelCatalog::built_in();
         let card = ModelCard { caching: CacheMode::Automatic, ..cards.find("claude-opus-5").card };
         let state = SessionSnapshot::default();
-        assert!(cheapest_ttl(&state, &card, 1.0, 1.0, CostAwareSettings::STANDARD).is_none());
+        assert!(cheapest_ttl(&state, &card, 1.0, 1.0, None, CostAwareSettings::STANDARD).is_none());
     }
 }

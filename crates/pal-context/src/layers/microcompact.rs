@@ -71,10 +71,11 @@ impl Layer for MicrocompactLayer {
             foreseen.push(cache_edit::foresee(self.name(), context));
         } else if policy.warm_clear && provider_clears {
             foreseen.extend(provider_clear::foresee(self.name(), context));
-        } else if policy.pressure {
-            let warning = context.limits.warning;
-            let act = pressure(&context.grown_to(warning));
-            foreseen.push(LayerForecast::of(self.name(), ForecastCondition::Tokens(warning), act));
+        } else if policy.pressure
+            && let Some(from) = pressure_from(context)
+        {
+            let act = pressure(&context.grown_to(from));
+            foreseen.push(LayerForecast::of(self.name(), ForecastCondition::Tokens(from), act));
         }
         foreseen
     }
@@ -123,14 +124,26 @@ pub(super) fn chosen(context: &LayerContext<'_>, settings: CostAwareSettings) ->
     })
 }
 
+/// Tokens from which on old results are cleared under pressure: from the warning if the policy clears early,
+/// otherwise where no answer would fit. `None` if a compaction comes first, which costs less than writing most
+/// of the prompt again and again.
+fn pressure_from(context: &LayerContext<'_>) -> Option<u64> {
+    match context.policy.early_clear {
+        true => Some(context.limits.warning),
+        false => Some(context.limits.blocking).filter(|_| !context.can_compact()),
+    }
+}
+
 /// d. The context fills up, and the provider cannot clear.
 fn pressure(context: &LayerContext<'_>) -> LayerAction {
-    let warning = context.limits.warning;
-    if context.size < warning {
+    let Some(from) = pressure_from(context) else {
+        return LayerAction::nothing("the cache is warm, and a compaction comes before the window is full");
+    };
+    if context.size < from {
         return LayerAction::nothing(format!(
             "{} tokens, acts from {}",
             group_digits(context.size),
-            group_digits(warning)
+            group_digits(from)
         ));
     }
     if !context.may_rewrite() {
@@ -149,9 +162,9 @@ fn pressure(context: &LayerContext<'_>) -> LayerAction {
         ));
     }
     let mut reason = format!(
-        "{} tokens are past the warning at {}: {} cleared",
+        "{} tokens are past {}: {} cleared",
         group_digits(context.size),
-        group_digits(warning),
+        group_digits(from),
         count_noun(old.ids.len(), "old result")
     );
     let mut drafts = DecisionDrafts::about(context.view);

@@ -2,8 +2,8 @@
 
 use pal_context::RequestParams;
 use pal_context::cache::{
-    BreakpointOptions, CacheBaseline, CacheReadDrop, ExpectedDrop, HourTtlEligibility, SentRequest,
-    diagnose_drop, find_differences, latched_ttl, plan_breakpoints, request_diff,
+    BreakpointOptions, CacheBaseline, CacheReadDrop, ExpectedDrop, SentRequest, TtlPreference, diagnose_drop,
+    find_differences, latched_ttl, plan_breakpoints, request_diff,
 };
 use pal_model::{
     BreakCause, CacheBreak, Content, EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCard, ModelCatalog,
@@ -496,7 +496,7 @@ fn scopes_follow_the_tools() {
 #[test]
 fn ttl_is_latched() {
     let mut state = SessionSnapshot::default();
-    let hour = HourTtlEligibility { is_wanted: true, is_in_overage: false };
+    let hour = TtlPreference { fixed: Some(CacheTtl::Hour1), is_in_overage: false };
     let (ttl, decision) = latched_ttl(&state, &RequestSource::main(), hour);
     assert_eq!(ttl, CacheTtl::Hour1);
     let Some(pal_model::DecisionKind::Latch { name, value }) = decision.map(|decision| decision.kind) else {
@@ -504,11 +504,10 @@ fn ttl_is_latched() {
     };
     state.latches.insert(name, value);
     // The latch wins over later settings.
-    let (ttl, decision) =
-        latched_ttl(&state, &RequestSource::from_name("compact"), HourTtlEligibility::default());
+    let (ttl, decision) = latched_ttl(&state, &RequestSource::from_name("compact"), TtlPreference::default());
     assert_eq!((ttl, decision), (CacheTtl::Hour1, None));
     assert_eq!(latched_ttl(&state, &RequestSource::from_name("notes"), hour).0, CacheTtl::Minutes5);
-    let overage = HourTtlEligibility { is_wanted: true, is_in_overage: true };
+    let overage = TtlPreference { fixed: Some(CacheTtl::Hour1), is_in_overage: true };
     assert_eq!(
         latched_ttl(&SessionSnapshot::default(), &RequestSource::main(), overage).0,
         CacheTtl::Minutes5

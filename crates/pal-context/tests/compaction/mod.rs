@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use pal_context::{
     ActionKind, Compaction, CompactionRange, CompactionRequest, CompactionStep, CompactionTrigger,
-    ContextPolicy, RestoreSources, RestoredFile, SummaryReply,
+    ContextPolicy, RestorationBudget, RestoreSources, RestoredFile, SummaryReply,
 };
 use pal_model::{
     BlockType, Boundary, Content, ContentBlock, Decision, DecisionKind, EntryBody, EntryDraft, EntryId,
@@ -583,4 +583,27 @@ fn last_touched_files_are_restored_by_each_compaction() {
         "what was put back was read then"
     );
     assert_eq!(put_back(&compacted(&setting, CompactionTrigger::Manual)), ["/g"], "by hand, less is wanted");
+}
+
+#[test]
+fn a_budget_of_tokens_is_spread_over_more_and_smaller_files() {
+    let mut log = String::from("tools Read\nuser: go\n");
+    for number in 0..20 {
+        log += &format!("sent\nmodel m{number}: call r{number} Read {{\"file_path\":\"/f{number}\"}}\n");
+        log += &format!("result r{number}: ~4000~\n");
+    }
+    log += "sent\nmodel m20: Done.\n";
+    let restored = |files: usize, tokens: u64| {
+        let setting = LayerFixture::of("claude-opus-4-6", &spelled_out(&log));
+        let setting = setting.with_policy(|policy| policy.restoration = RestorationBudget { files, tokens });
+        let order = order(CompactionRange::Whole, CompactionTrigger::Auto);
+        put_back(&carried_through(&setting, order, ScriptedReply::Short).unwrap())
+    };
+    assert_eq!(restored(2, 50_000), ["/f19", "/f18"]);
+    let all = restored(15, 50_000);
+    assert_eq!((all.len(), all[14].as_str()), (15, "/f5"));
+    // As many of the newest as have room as a whole.
+    let some = restored(15, 2_000);
+    assert!((1..15).contains(&some.len()) && all.starts_with(&some), "{some:?}");
+    assert_eq!(restored(15, 0), [""; 0]);
 }

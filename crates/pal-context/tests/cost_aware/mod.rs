@@ -2,10 +2,11 @@
 
 mod idle_compaction;
 mod keepalive;
+mod pause_history;
 
 use std::fmt::Write;
 
-use pal_context::cache::{HourTtlEligibility, TTL_LATCH, choose_ttl};
+use pal_context::cache::{TTL_LATCH, TtlPreference, choose_ttl};
 use pal_context::cost_aware::CostAwareSettings;
 use pal_context::{ActionKind, ContextPolicy, LayerAction};
 use pal_model::{Decision, DecisionKind};
@@ -130,17 +131,26 @@ fn thresholds_hold_for_the_cost_aware_policy() {
 }
 
 #[test]
-fn ttl_is_chosen_by_price_unless_in_overage() {
+fn ttl_is_chosen_by_price_unless_fixed_or_in_overage() {
     let setting = LayerFixture::of("claude-opus-4-6", "user: go");
     let policy = ContextPolicy::cost_aware(CostAwareSettings::STANDARD);
-    let wanted = HourTtlEligibility { is_wanted: true, is_in_overage: false };
-    let (_, decision) = choose_ttl(&setting.view, &policy, wanted, None);
+    let free = TtlPreference::default();
+    let (_, decision) = choose_ttl(&setting.view, &policy, free, None);
     assert!(decision.unwrap().reason.contains("the cheapest where"));
-    let overage = HourTtlEligibility { is_wanted: true, is_in_overage: true };
+    let overage = TtlPreference { fixed: None, is_in_overage: true };
     assert_eq!(choose_ttl(&setting.view, &policy, overage, None).0, CacheTtl::Minutes5);
-    assert_eq!(choose_ttl(&setting.view, &ContextPolicy::threshold(), wanted, None).0, CacheTtl::Hour1);
+    // A TTL in the settings wins: not every gateway accepts an hour.
+    for ttl in [CacheTtl::Minutes5, CacheTtl::Hour1] {
+        let fixed = TtlPreference { fixed: Some(ttl), is_in_overage: false };
+        for policy in [&policy, &ContextPolicy::threshold()] {
+            let (chosen, decision) = choose_ttl(&setting.view, policy, fixed, None);
+            assert_eq!(chosen, ttl);
+            assert!(decision.unwrap().reason.contains("as the settings say"));
+        }
+    }
+    assert_eq!(choose_ttl(&setting.view, &ContextPolicy::threshold(), free, None).0, CacheTtl::Minutes5);
     // A latched value stays.
     let latched = latched(setting, CacheTtl::Hour1);
-    let (ttl, decision) = choose_ttl(&latched.view, &policy, wanted, None);
+    let (ttl, decision) = choose_ttl(&latched.view, &policy, free, None);
     assert!(ttl == CacheTtl::Hour1 && decision.is_none());
 }

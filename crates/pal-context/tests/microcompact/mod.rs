@@ -43,32 +43,52 @@ fn a_cold_cache_clears_all_but_the_newest() {
 fn a_warm_cache_is_left_alone() {
     let log = rounds(&["Bash"; 8], 3_000) + "user: and now?";
     let setting = card_without_clearing(&log).later(59);
-    check("microcompact", setting, &["nothing: 6,813 tokens, acts from 160,000"]);
+    let reason = "the cache is warm, and a compaction comes before the window is full";
+    check("microcompact", setting, &[&format!("nothing: {reason}")]);
+    // Full, it is still cheaper to compact than to write most of the prompt again.
+    let full = rounds(&["Bash"; 8], 80_000) + "user: more";
+    check("microcompact", card_without_clearing(&full), &[&format!("nothing: {reason}")]);
+    let setting = card_without_clearing(&log).with_policy(|policy| policy.early_clear = true);
+    check("microcompact", setting.later(59), &["nothing: 6,813 tokens, acts from 160,000"]);
 }
 
 #[test]
 fn pressure_clears_if_the_provider_cannot() {
     let log =
         rounds(&["Bash", "Task", "read_file", "mcp__a__b", "exec_command", "Grep", "Edit", "Read"], 100_000);
-    let setting = card_without_clearing(&(log + "user: more"));
+    let setting = || card_without_clearing(&(log.clone() + "user: more"));
+    let cleared =
+        |from: &str| format!("clear c0 c2 c4: 220,794 tokens are past {from}: 3 old results cleared");
+    check("microcompact", setting().with_policy(|policy| policy.early_clear = true), &[&cleared("160,000")]);
+    // Nothing else can make room: automatic compaction is off, waits for a refusal, or is forbidden.
+    let mut off = setting();
+    off.limits.auto_compact = None;
+    check("microcompact", off, &[&cleared("177,000")]);
     check(
         "microcompact",
-        setting,
-        &["clear c0 c2 c4: 220,794 tokens are past the warning at 160,000: 3 old results cleared"],
+        setting().with_policy(|policy| policy.reactive_only = true),
+        &[&cleared("177,000")],
     );
+    let mut forbidden = setting();
+    forbidden.blocked_by = Some("guard");
+    check("microcompact", forbidden, &[&cleared("177,000")]);
 }
 
 const TOOLS: &str = "tools Read Bash Edit Write Task mcp__a__b\n";
 
 #[test]
 fn provider_clear_request_is_stable() {
-    let asked = |keep: &str, thinking: &str| {
+    let asked_from = |trigger: u64, keep: &str, thinking: &str| {
         format!(
-            r#"ask context_management {{"edits":[{{"type":"clear_thinking_20251015","keep":{thinking}}},{{"type":"clear_tool_uses_20250919","trigger":{{"type":"input_tokens","value":157000}},"keep":{{"type":"tool_uses","value":{keep}}},"clear_at_least":{{"type":"input_tokens","value":20000}},"exclude_tools":["Task","mcp__a__b"],"clear_tool_inputs":["Edit","Write"]}}]}}"#
+            r#"ask context_management {{"edits":[{{"type":"clear_thinking_20251015","keep":{thinking}}},{{"type":"clear_tool_uses_20250919","trigger":{{"type":"input_tokens","value":{trigger}}},"keep":{{"type":"tool_uses","value":{keep}}},"clear_at_least":{{"type":"input_tokens","value":20000}},"exclude_tools":["Task","mcp__a__b"],"clear_tool_inputs":["Edit","Write"]}}]}}"#
         )
     };
-    let setting =
+    let asked = |keep: &str, thinking: &str| asked_from(157_000, keep, thinking);
+    let unless_early =
         |log: &str| LayerFixture::of("claude-opus-5-5", &format!("{TOOLS}{log}")).with_window(200_000);
+    let setting = |log: &str| unless_early(log).with_policy(|policy| policy.early_clear = true);
+    // Where only a compaction may be sent, which the provider reaches only if it counts more tokens.
+    check("microcompact", unless_early("user: go"), &[&asked_from(177_000, "20", r#""all""#)]);
     check("microcompact", setting("user: go"), &[&asked("20", r#""all""#)]);
     // Close to the trigger it is settled how many results stay, and once settled it stays so.
     let log = rounds(&["Bash"; 12], 40_000) + "user: more\n";
@@ -80,6 +100,9 @@ fn provider_clear_request_is_stable() {
     );
     full.apply_action(&act);
     let full = check("microcompact", full, &[&asked("3", r#""all""#)]);
+    // Old thinking stays: taking it out again at every turn would write the whole prompt each time.
+    let kept = unless_early("user: go").with_policy(|policy| policy.cold_clear = false).later(70);
+    check("microcompact", kept, &[&asked_from(177_000, "20", r#""all""#)]);
     // After an hour without a request the thinking of old turns goes, and stays away.
     let mut idle = full.with_policy(|policy| policy.cold_clear = false).later(70);
     idle.apply_action(&idle.act("microcompact"));
@@ -139,18 +162,18 @@ fn a_spilled_result_says_where_it_is() {
 
 #[test]
 fn pressure_hides_old_memories_and_needs_enough_tokens() {
-    let reason =
-        "177,259 tokens are past the warning at 160,000: 5 old results cleared, 1 old memory note hidden";
+    let early = |log: &str| card_without_clearing(log).with_policy(|policy| policy.early_clear = true);
+    let reason = "177,259 tokens are past 160,000: 5 old results cleared, 1 old memory note hidden";
     let log = rounds(&["Bash"; 8], 80_000).replace("user: go\n", "user: go\nnote memory: ~2000~\n");
     check(
         "microcompact",
-        card_without_clearing(&(log + "note memory: new\nuser: more\nnote memory: newest")),
+        early(&(log + "note memory: new\nuser: more\nnote memory: newest")),
         &[&format!("snip 2: {reason}"), &format!("clear c0 c1 c2 c3 c4: {reason}")],
     );
     let log = rounds(&["Task"; 8], 100_000) + "user: more";
     check(
         "microcompact",
-        card_without_clearing(&log),
+        early(&log),
         &["nothing: under pressure, but old results have only 0 tokens, 0 to be freed"],
     );
 }
@@ -219,7 +242,7 @@ fn forecasts_match_later_actions() {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let log = rounds(&["Bash"; 8], 60_000) + "user: and now?";
     // Where the provider does not clear: all but five after an hour, all but three past the warning.
-    let setting = card_without_clearing(&log);
+    let setting = card_without_clearing(&log).with_policy(|policy| policy.early_clear = true);
     let pressed = (ForecastCondition::Tokens(160_000), names(&["c0", "c1", "c2", "c3", "c4"]), true);
     assert_eq!(foreseen(&setting), [(hour, names(&["c0", "c1", "c2"]), true), pressed]);
     check(
@@ -228,13 +251,17 @@ fn forecasts_match_later_actions() {
         &["clear c0 c1 c2: the cache is cold after 61 minutes: 3 old results cleared"],
     );
     // Where it does: from its trigger on, all but those that make 40 000 tokens; nothing as long as that is too little.
-    let asking = |size: usize| {
+    let asking = |size: usize, is_early: bool| {
         let log = format!("{TOOLS}{}user: more\n", rounds(&["Bash"; 12], size));
-        foreseen(&LayerFixture::of("claude-opus-5-5", &log).with_window(200_000))
+        let provider_clears = LayerFixture::of("claude-opus-5-5", &log).with_window(200_000);
+        foreseen(&provider_clears.with_policy(|policy| policy.early_clear = is_early))
     };
     let results: Vec<String> = (0..9).map(|at| format!("c{at}")).collect();
-    assert_eq!(asking(40_000)[1], (ForecastCondition::Tokens(157_000), results, true));
-    assert_eq!(asking(100)[1], (ForecastCondition::Tokens(157_000), Vec::new(), false));
+    for (is_early, trigger) in [(false, 177_000), (true, 157_000)] {
+        let trigger = ForecastCondition::Tokens(trigger);
+        assert_eq!(asking(40_000, is_early)[1], (trigger, results.clone(), true));
+        assert_eq!(asking(100, is_early)[1], (trigger, Vec::new(), false));
+    }
     let off = card_without_clearing(&log).with_policy(|policy| {
         (policy.cold_clear, policy.pressure) = (false, false);
     });

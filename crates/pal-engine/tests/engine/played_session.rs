@@ -10,13 +10,14 @@ use pal_context::{
     RestoredFile, SummaryMethod, SummaryQuestion, SummaryReply,
 };
 use pal_engine::{
-    CompactionFollowUp, CompactionObserver, CompactionResult, EngineError, FileReader, ModelClient,
-    ModelResponse, Notifier, OutgoingRequest, RequestOutcome, RequestResult, Session, SessionConfig,
-    SummaryExchange, TimeSource,
+    CompactionFollowUp, CompactionObserver, CompactionResult, EngineError, FileReader, GuessedWindow,
+    ModelClient, ModelResponse, Notifier, OutgoingRequest, RequestOutcome, RequestResult, Session,
+    SessionConfig, SummaryExchange, TimeSource,
 };
 use pal_model::{
     ContentBlock, ContextOverflow, EntryBody, EntryDraft, IdSource, LogEntry, MediaKind, MessageOrigin,
-    ModelCard, ModelCatalog, RequestSource, ResponseId, ResponseRecord, Timestamp, Usage, escape_into,
+    ModelCard, ModelCatalog, PromptPrefix, RequestSource, ResponseId, ResponseRecord, Timestamp, Usage,
+    escape_into,
 };
 use pal_store::LogReader;
 use pal_view::{Estimator, Lens, RenderOptions, Request, View, ViewScope, WindowLimits, WindowSettings};
@@ -121,6 +122,10 @@ pub(crate) struct PlayedHost {
     pub(crate) refused: Vec<u64>,
     /// Windows that the session learned.
     pub(crate) learned: Vec<u64>,
+    /// Windows that the session guessed.
+    pub(crate) guessed: Vec<GuessedWindow>,
+    /// Prefix for windows below 40,000 tokens, until it is in use.
+    pub(crate) lean_prefix: Option<PromptPrefix>,
     pub(crate) mood: ProviderMood,
     pub(crate) summaries: SummaryQuality,
     /// Bodies of the conversation's requests that were answered or refused.
@@ -200,6 +205,10 @@ impl ModelClient for PlayedHost {
         self.learned.push(window);
     }
 
+    fn learn_guessed_window(&mut self, window: &GuessedWindow) {
+        self.guessed.push(*window);
+    }
+
     fn ask(&mut self, question: &SummaryQuestion, _betas: &[SmolStr], _now: Timestamp) -> SummaryExchange {
         let (_, tokens) = self.checked(&question.request);
         assert!(tokens < self.card.window, "a question of {tokens} tokens");
@@ -246,6 +255,10 @@ impl Notifier for PlayedHost {
 impl TimeSource for PlayedHost {}
 
 impl CompactionObserver for PlayedHost {
+    fn smaller_prefix(&mut self, _view: &View, window: u64) -> Option<PromptPrefix> {
+        if window < 40_000 { self.lean_prefix.take() } else { None }
+    }
+
     fn after_compaction(&mut self, _boundary: &pal_model::Boundary, _view: &View) -> CompactionFollowUp {
         CompactionFollowUp { announcement: self.announcement.clone(), ..CompactionFollowUp::default() }
     }
@@ -260,6 +273,17 @@ pub(crate) struct PlayedSession {
     pub(crate) host: PlayedHost,
     now: Timestamp,
     restarts: u64,
+}
+
+/// A prompt prefix of this many bytes.
+pub(crate) fn prefix(bytes: usize) -> PromptPrefix {
+    PromptPrefix {
+        system: format!("[{}]", ContentBlock::text(&prose(bytes)).raw()).into(),
+        tools: "[]".into(),
+        context: pal_model::Content::default(),
+        unseen_tokens: 0,
+        notes: Default::default(),
+    }
 }
 
 /// A model with a window of this many tokens that does not bind its thinking.
@@ -288,6 +312,8 @@ impl PlayedSession {
             server: None,
             refused: Vec::new(),
             learned: Vec::new(),
+            guessed: Vec::new(),
+            lean_prefix: None,
             mood: ProviderMood::Answers,
             summaries: SummaryQuality::Good,
             sent: Vec::new(),

@@ -127,17 +127,17 @@ impl PolicyComparison {
         line(format_args!("\n## Window {}, {model}\n", table.window));
         line(format_args!("Money is over the {} sessions whose prices are known.\n", table.priced));
         line(format_args!(
-            "| policy | cost | with re-reads | ÷ none | 95% interval | ÷ threshold | ÷ optimum | worst session ÷ none | cache hits | compactions | page faults | K characters missing | of these re-read after a compaction | refused | engine µs (median, most) |"
+            "| policy | cost | with re-reads | ÷ none | 95% interval | ÷ threshold | ÷ optimum | worst session ÷ none | cache hits | compactions | page faults | of these after clearing | K characters missing | of these re-read after a compaction | refused | engine µs (median, most) |"
         ));
         line(format_args!(
-            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
         ));
         for row in &table.rows {
             line(format_args!("{}", cells(row)));
         }
         if let Some(least) = table.frontier.first() {
             line(format_args!(
-                "| *offline optimum* | ${:.2} | ${:.2} | | | | 1.00 | | | {} | {} | | | | |",
+                "| *offline optimum* | ${:.2} | ${:.2} | | | | 1.00 | | | {} | {} | | | | | |",
                 least.total_usd - least.loss_usd,
                 least.total_usd,
                 least.compactions,
@@ -181,7 +181,7 @@ impl PolicyComparison {
 fn cells(row: &EvalTotals) -> String {
     let ratio = |ratio: Option<f64>| ratio.map_or(String::from("–"), |ratio| format!("{ratio:.3}"));
     format!(
-        "| `{}` | ${:.2} | ${:.2} | {} | {} | {} | {} | {} | {:.1} % | {} | {} | {} | {} | {} | {}, {} |",
+        "| `{}` | ${:.2} | ${:.2} | {} | {} | {} | {} | {} | {:.1} % | {} | {} | {} | {} | {} | {} | {}, {} |",
         row.name,
         row.cost_usd,
         row.total_usd,
@@ -193,6 +193,7 @@ fn cells(row: &EvalTotals) -> String {
         100.0 * row.hit_ratio,
         row.compactions,
         row.page_faults,
+        row.cleared_faults,
         row.fault_characters / 1_000,
         row.again_characters / 1_000,
         row.refused,

@@ -23,19 +23,19 @@ use crate::comparison::session_trace::SessionTrace;
 use crate::comparison::trace_rates::TraceRates;
 
 /// A window in which nothing has to be dropped.
-const ENDLESS: u64 = 4_000_000;
+pub(crate) const ENDLESS: u64 = 4_000_000;
 /// Below this window budgets are smaller.
-const FULL: u64 = 200_000;
+pub(crate) const FULL: u64 = 200_000;
 /// Size that a compaction leaves where none was seen.
-const LEFT: CompactionResidue =
+pub(crate) const LEFT: CompactionResidue =
     CompactionResidue { summary: 12_000.0, output: 2_000.0, cached: f64::INFINITY };
 /// Price of a page fault on the frontier: that of writing this number of tokens to the cache.
 const FAULTS: [f64; 5] = [0.0, 2_000.0, 8_000.0, 32_000.0, 128_000.0];
 
-/// Progress of a run.
+/// Progress of a run, in sessions; in the replays of one session, in requests.
 #[derive(Clone, Copy, Debug)]
 pub struct EvalProgress {
-    /// Sessions that are done.
+    /// How many are done.
     pub done: usize,
     /// All of them.
     pub count: usize,
@@ -194,7 +194,7 @@ fn same_as(
 }
 
 /// The card of the model that was asked most.
-fn most_asked(measured: &PolicyMeasurement, cards: &ModelCatalog) -> ModelCard {
+pub(crate) fn most_asked(measured: &PolicyMeasurement, cards: &ModelCatalog) -> ModelCard {
     let most = measured.report.models.iter().max_by_key(|(_, count)| **count);
     cards.find(most.map_or("", |(model, _)| model)).card
 }

@@ -28,6 +28,8 @@ pub struct EvalCell {
     pub compactions: u64,
     /// Page faults: content that the recorded agent read again or edited, and that was out of sight.
     pub page_faults: u64,
+    /// Of these, for results that were cleared or spilled; the others follow compactions.
+    pub cleared_faults: u64,
     /// Characters of that content.
     pub fault_characters: u64,
     /// Characters of it that were read again within 30 calls after a compaction.
@@ -52,6 +54,7 @@ impl EvalCell {
             tokens: report.measured.tokens,
             compactions: report.compactions.len() as u64,
             page_faults: measured.faults,
+            cleared_faults: measured.cleared_faults,
             fault_characters: measured.fault_characters,
             again_characters: measured.again_characters,
             refused: report.rejected,
@@ -222,6 +225,8 @@ pub struct EvalTotals {
     pub compactions: u64,
     /// Page faults.
     pub page_faults: u64,
+    /// Of these, for results that were cleared or spilled; the others follow compactions.
+    pub cleared_faults: u64,
     /// Characters of missing content.
     pub fault_characters: u64,
     /// Of these, read again within 30 calls after a compaction.
@@ -345,6 +350,7 @@ impl EvalTotals {
             hit_ratio: if prompt == 0 { 0.0 } else { read as f64 / prompt as f64 },
             compactions: sum(|cell| cell.compactions),
             page_faults: sum(|cell| cell.page_faults),
+            cleared_faults: sum(|cell| cell.cleared_faults),
             fault_characters: sum(|cell| cell.fault_characters),
             again_characters: sum(|cell| cell.again_characters),
             refused: sum(|cell| cell.refused),

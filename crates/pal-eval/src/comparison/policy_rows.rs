@@ -102,7 +102,12 @@ pub const POLICY_ROWS: &[PolicyRow] = &[
         about: "clears all but 3 results from 100 K tokens on (langchain)",
         is_ours: false,
         settle: |options| {
-            options.layers = ContextPolicy { pressure: true, pressure_keep: 3, ..ContextPolicy::none() };
+            options.layers = ContextPolicy {
+                pressure: true,
+                early_clear: true,
+                pressure_keep: 3,
+                ..ContextPolicy::none()
+            };
             options.warning = Some(EARLY);
         },
         acts_from: |limits| Some(limits.warning.min(EARLY)),

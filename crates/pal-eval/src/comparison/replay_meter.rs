@@ -23,6 +23,8 @@ pub(crate) struct PolicyMeasurement {
     /// The calls that were answered, by their number in the recording; those that were not are empty.
     pub(crate) seen: Vec<SessionObservation>,
     pub(crate) faults: u64,
+    /// Of these, for results that were cleared or spilled.
+    pub(crate) cleared_faults: u64,
     /// Characters of missing content.
     pub(crate) fault_characters: u64,
     /// Of these, read again within some calls after a compaction.
@@ -41,13 +43,29 @@ pub(crate) fn measure(
     touches: &[RecordedFileTouch],
     options: &ReplayOptions,
 ) -> Result<PolicyMeasurement, ReplayError> {
+    measure_watched(recorded, touches, options, &mut || ())
+}
+
+/// Replays a recording and measures it; calls `answered` at each answer to a recorded request.
+pub(crate) fn measure_watched(
+    recorded: &RecordedSession,
+    touches: &[RecordedFileTouch],
+    options: &ReplayOptions,
+    answered: &mut dyn FnMut(),
+) -> Result<PolicyMeasurement, ReplayError> {
     let start = Instant::now();
     let mut meter = ReplayMeter { touches, ..ReplayMeter::default() };
-    let report = replay_watched(recorded, options, &mut |step| meter.watch(step))?;
+    let report = replay_watched(recorded, options, &mut |step| {
+        meter.watch(step);
+        if step.is_answer {
+            answered();
+        }
+    })?;
     Ok(PolicyMeasurement {
         report,
         seen: meter.seen,
         faults: meter.faults,
+        cleared_faults: meter.cleared_faults,
         fault_characters: meter.fault_characters,
         again_characters: meter.again_characters,
         rhythms: meter.rhythms,
@@ -61,6 +79,7 @@ struct ReplayMeter<'a> {
     touches: &'a [RecordedFileTouch],
     seen: Vec<SessionObservation>,
     faults: u64,
+    cleared_faults: u64,
     fault_characters: u64,
     again_characters: u64,
     rhythms: Vec<ActivityStats>,
@@ -111,8 +130,10 @@ impl ReplayMeter<'_> {
         let touches = self.touches[from..].iter().take_while(|touch| touch.call == call);
         let mut sight = None;
         for touch in touches.filter(|touch| !touch.earlier.is_empty()) {
-            if sight.get_or_insert_with(|| VisibleContent::of(view)).lacks(touch) {
+            let visible = sight.get_or_insert_with(|| VisibleContent::of(view));
+            if visible.lacks(touch) {
                 self.faults += 1;
+                self.cleared_faults += u64::from(visible.has_cleared(touch));
                 self.fault_characters += touch.characters;
                 let is_soon = self.compactions.last().is_some_and(|(at, _)| call < at + CALLS);
                 self.again_characters += if is_soon && touch.is_read { touch.characters } else { 0 };

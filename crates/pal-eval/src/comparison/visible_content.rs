@@ -34,6 +34,11 @@ impl<'a> VisibleContent<'a> {
         }
     }
 
+    /// True if missing content was cleared or spilled, not compacted.
+    pub(crate) fn has_cleared(&self, touch: &RecordedFileTouch) -> bool {
+        touch.earlier.iter().any(|copy| copy.is_read && self.results.contains(&copy.id))
+    }
+
     /// True if an answer touches content that was shown before and is no longer visible.
     pub(crate) fn lacks(&self, touch: &RecordedFileTouch) -> bool {
         if touch.earlier.is_empty() {

@@ -76,6 +76,11 @@ impl RecordedSession {
         (0..at.min(self.entries.len())).rev().find_map(|at| self.calls.get(&at))
     }
 
+    /// Number of requests of the conversation.
+    pub(crate) fn call_count(&self) -> usize {
+        self.calls.len()
+    }
+
     pub(crate) fn call(&self, at: usize) -> Option<&RecordedCall> {
         self.calls.get(&at)
     }

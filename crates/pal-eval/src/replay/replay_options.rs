@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pal_context::Layer;
 use pal_model::ModelCatalog;
-use pal_view::CompactionThreshold;
+use pal_view::{CacheTtl, CompactionThreshold};
 
 /// Options of a replay.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct ReplayOptions {
     pub policy: ReplayPolicy,
     /// Settings of that policy's layers.
     pub layers: pal_context::ContextPolicy,
+    /// TTL of all cache breakpoints; none for the choice of a cost-aware policy, and for the recorded TTL under all others.
+    pub cache_ttl: Option<CacheTtl>,
     /// True if the context is compacted when it is full.
     pub auto_compact: bool,
     /// Where that is.
@@ -49,6 +51,7 @@ impl ReplayOptions {
             window: None,
             policy: ReplayPolicy::None,
             layers: pal_context::ContextPolicy::none(),
+            cache_ttl: None,
             auto_compact: false,
             threshold: CompactionThreshold::Standard,
             warning: None,

@@ -1,6 +1,6 @@
 //! Configuration of a replay's session.
 
-use pal_context::cache::HourTtlEligibility;
+use pal_context::cache::TtlPreference;
 use pal_engine::{CacheSettings, SessionConfig};
 use pal_model::ModelCard;
 use pal_view::{CacheTtl, WindowLimits, WindowSettings};
@@ -26,7 +26,11 @@ pub(crate) fn session_config(options: &ReplayOptions, card: &ModelCard, lifetime
         ..limits
     };
     let cache = CacheSettings {
-        eligibility: HourTtlEligibility { is_wanted: lifetime == CacheTtl::Hour1, is_in_overage: false },
+        // The cost-aware policy chooses; all others repeat the recorded one.
+        ttl_preference: TtlPreference {
+            fixed: options.cache_ttl.or(Some(lifetime).filter(|_| options.layers.cost_aware.is_none())),
+            is_in_overage: false,
+        },
         effort: None,
         betas: pal_wire::beta_headers(card).into_iter().map(SmolStr::new_static).collect(),
         ..CacheSettings::default()

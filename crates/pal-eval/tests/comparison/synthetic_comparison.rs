@@ -8,7 +8,7 @@ use pal_model::{
 };
 
 /// A session that is being made up.
-struct Made {
+pub(crate) struct Made {
     ids: IdSource,
     entries: Vec<LogEntry>,
     second: i64,
@@ -16,7 +16,7 @@ struct Made {
 }
 
 impl Made {
-    fn new() -> Made {
+    pub(crate) fn new() -> Made {
         let mut made =
             Made { ids: IdSource::seeded(5), entries: Vec::new(), second: 1_800_000_000, calls: 0 };
         made.push(EntryDraft::prefix(&PromptPrefix {
@@ -39,8 +39,14 @@ impl Made {
         self.entries.push(LogEntry::parse(SharedText::from(line)).unwrap());
     }
 
+    /// A message of a person after a pause.
+    pub(crate) fn person_after(&mut self, pause: std::time::Duration) {
+        self.second += i64::try_from(pause.as_secs()).unwrap();
+        self.push(EntryDraft::user(MessageOrigin::Person, "\"And now the next part.\""));
+    }
+
     /// A call on a file, with this number of words in its result.
-    fn call(&mut self, tool: &str, path: &str, words: usize) {
+    pub(crate) fn call(&mut self, tool: &str, path: &str, words: usize) {
         self.calls += 1;
         let number = self.calls;
         let last = self.entries.last().map(|entry| entry.id);
@@ -74,7 +80,7 @@ impl Made {
     }
 }
 
-fn measured(made: &Made, windows: &[u64]) -> PolicyComparison {
+pub(crate) fn measured(made: &Made, windows: &[u64]) -> PolicyComparison {
     let plan = EvalPlan {
         rows: POLICY_ROWS.iter().collect(),
         models: vec![None],

@@ -11,4 +11,5 @@ mod prices;
 mod provider_agreement;
 mod sessions;
 mod synthetic_sessions;
+mod ttl_regret;
 mod window_matrix;

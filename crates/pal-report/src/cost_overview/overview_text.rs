@@ -1,5 +1,6 @@
 //! The overview for people: a table of groups, and below it what the cache did and what is not known.
 
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 use pal_context::DropTotals;
@@ -20,8 +21,15 @@ const FIGURE_COLUMNS: usize = 58;
 const MISS_COLUMNS: usize = 11;
 
 impl CostOverview {
-    /// Writes the overview for people, in at most `columns` columns where names leave room.
-    pub fn write_text(&self, style: TextStyle, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the overview for people, in at most `columns` columns where names leave room. Without `has_short_names`, names
+    /// stand there in full, for programs that read them.
+    pub fn write_text(
+        &self,
+        style: TextStyle,
+        columns: usize,
+        has_short_names: bool,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let heading = heading_line("All agents", &self.headline(), columns);
         writeln!(out, "{}", style.bold(&heading))?;
         if self.all.requests == 0 {
@@ -29,7 +37,7 @@ impl CostOverview {
             return self.write_remarks(style, columns, out);
         }
         writeln!(out)?;
-        self.write_table(style, columns, out)?;
+        self.write_table(style, columns, has_short_names, out)?;
         writeln!(out)?;
         self.write_remarks(style, columns, out)
     }
@@ -48,9 +56,15 @@ impl CostOverview {
         }
     }
 
-    fn write_table(&self, style: TextStyle, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    fn write_table(
+        &self,
+        style: TextStyle,
+        columns: usize,
+        has_short_names: bool,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         const WORDS: [&[usize]; 5] = [&[], &[0], &[0, 1], &[0, 1, 2], &[0, 1, 2, 3]];
-        let labels = self.labels();
+        let labels = if has_short_names { self.labels() } else { self.full_labels() };
         let times = self.keys.iter().filter(|key| key.is_time()).count();
         let names = self.keys.len() - times;
         let fixed = FIGURE_COLUMNS + times * 12 + names * 2;
@@ -67,12 +81,15 @@ impl CostOverview {
         }
         heading.push("cost");
         let mut table = TextTable::new(&heading, WORDS[self.keys.len().clamp(1, 4)]);
-        for (group, labels) in self.groups.iter().zip(&labels) {
-            let cell = |(key, label): (&OverviewKey, &String)| match key.is_time() {
-                true => label.clone(),
-                false => clip_start(&sanitize(label), name_columns),
-            };
-            let mut row: Vec<String> = self.keys.iter().zip(labels).map(cell).collect();
+        let mut cells = labels;
+        for (at, key) in self.keys.iter().enumerate().filter(|(_, key)| has_short_names && !key.is_time()) {
+            let names: Vec<String> = cells.iter().map(|labels| labels[at].clone()).collect();
+            for (row, name) in cells.iter_mut().zip(shorten_names(&names, *key, name_columns)) {
+                row[at] = name;
+            }
+        }
+        for (group, labels) in self.groups.iter().zip(&cells) {
+            let mut row: Vec<String> = labels.iter().map(|label| sanitize(label)).collect();
             if row.is_empty() {
                 row.push(String::from("all"));
             }
@@ -88,9 +105,13 @@ impl CostOverview {
         table.write(style, out)
     }
 
+    fn full_labels(&self) -> Vec<Vec<String>> {
+        self.groups.iter().map(|group| group.values.clone()).collect()
+    }
+
     /// Names of the groups: of projects, the last parts of their paths that tell them apart.
     fn labels(&self) -> Vec<Vec<String>> {
-        let mut labels: Vec<Vec<String>> = self.groups.iter().map(|group| group.values.clone()).collect();
+        let mut labels = self.full_labels();
         if let Some(at) = self.keys.iter().position(|key| *key == OverviewKey::Project) {
             let mut paths: Vec<&str> = self.groups.iter().map(|group| group.values[at].as_str()).collect();
             paths.sort_unstable();
@@ -269,12 +290,57 @@ fn short_path(path: &str, all: &[&str]) -> String {
     path.to_owned()
 }
 
-/// The end of a text in at most `columns` columns, for paths; the start of others would do as well.
-fn clip_start(text: &str, columns: usize) -> String {
+/// Shortens the names of a column to at most `columns` columns each, so that different names stay different: paths keep
+/// their start, which tells them apart, and their end; other names keep their start. Names that would look the same stay
+/// whole.
+fn shorten_names(names: &[String], key: OverviewKey, columns: usize) -> Vec<String> {
+    let shortened = |name: &String| match key {
+        OverviewKey::Project => clip_middle(&sanitize(name), columns),
+        _ => clip_line(&sanitize(name), columns),
+    };
+    let short: Vec<String> = names.iter().map(shortened).collect();
+    let mut meanings: HashMap<&str, &str> = HashMap::new();
+    let mut ambiguous = HashSet::new();
+    for (short, name) in short.iter().zip(names) {
+        if *meanings.entry(short.as_str()).or_insert(name) != name {
+            ambiguous.insert(short.as_str());
+        }
+    }
+    let is_ambiguous = |short: &String| ambiguous.contains(short.as_str());
+    short
+        .iter()
+        .zip(names)
+        .map(|(short, name)| if is_ambiguous(short) { sanitize(name) } else { short.clone() })
+        .collect()
+}
+
+/// The start and the end of a text in at most `columns` columns.
+fn clip_middle(text: &str, columns: usize) -> String {
     let count = text.chars().count();
     if count <= columns {
         return clip_line(text, columns);
     }
-    let end: String = text.chars().skip(count - columns + 1).collect();
-    format!("…{end}")
+    let start: String = text.chars().take(columns / 2).collect();
+    let end: String = text.chars().skip(count - (columns - columns / 2 - 1)).collect();
+    format!("{start}…{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shortened_names_stay_different() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let projects = names(&["anna/flutter-docker-image", "bert/flutter-docker-image", "web"]);
+        let short = shorten_names(&projects, OverviewKey::Project, 14);
+        assert_eq!(short, ["anna/fl…-image", "bert/fl…-image", "web"]);
+        let sessions =
+            names(&["0199a8f2-7b10-7000-8000-000000000001", "aba9151e-7b10-7000-8000-000000000001"]);
+        let short = shorten_names(&sessions, OverviewKey::Session, 12);
+        assert_eq!(short, ["0199a8f2-7b…", "aba9151e-7b…"]);
+        let sessions =
+            names(&["0199a8f2-7b10-7000-8000-000000000001", "0199a8f2-7b10-7000-8000-000000000002"]);
+        assert_eq!(shorten_names(&sessions, OverviewKey::Session, 12), sessions, "whole rather than equal");
+    }
 }

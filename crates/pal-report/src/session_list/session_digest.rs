@@ -3,16 +3,17 @@
 //! The whole log is scanned, because costs stand all over it, abandoned branches included. But only the lines that matter are
 //! parsed as JSON; the others are only checked to start and end like entries.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use pal_model::text::one_line;
 use pal_model::{
-    BlockType, DecisionKind, EntryBody, LogEntry, MessageOrigin, ModelCatalog, RequestSource, ResponseRecord,
-    SessionStart, SharedText, Timestamp, UsageBasis, UsageTotals,
+    BlockType, DecisionKind, EntryBody, EntryId, LogEntry, MessageOrigin, ModelCatalog, RequestSource,
+    ResponseRecord, SessionStart, SharedText, Timestamp, UsageBasis, UsageTotals,
 };
+use pal_secrets::mask_secrets;
 use smol_str::SmolStr;
 
 /// Size of the read buffer.
@@ -49,19 +50,41 @@ pub struct SessionDigest {
     pub spent: UsageTotals,
     /// Responses whose price is known.
     pub priced: u64,
-    /// Responses that reported usage but have no known price.
-    pub unpriced: u64,
+    /// Responses that add no cost.
+    pub gaps: ResponseGaps,
     /// First problem of the log.
     pub problem: Option<String>,
     /// Lines that could not be read.
     pub bad_lines: u64,
 }
 
+/// Responses whose cost is not in a sum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ResponseGaps {
+    /// Responses that reported usage but have no known price.
+    pub unpriced: u64,
+    /// Responses that reported no usage.
+    pub unreported: u64,
+    /// Responses that another session counts, because a fork starts as a copy of its log.
+    pub copied: u64,
+}
+
 impl SessionDigest {
     /// Reads a log in one pass. It may be written meanwhile; a problem is noted, not returned.
     pub fn read(log: &Path, cards: &ModelCatalog) -> SessionDigest {
+        SessionDigest::read_uncounted(log, cards, &mut HashSet::new())
+    }
+
+    /// Reads a log as [`SessionDigest::read`] does, and adds its responses to those counted so far. A response that is
+    /// among them already adds no usage and no cost.
+    pub(super) fn read_uncounted(
+        log: &Path,
+        cards: &ModelCatalog,
+        counted: &mut HashSet<EntryId>,
+    ) -> SessionDigest {
         let mut pass = LogScan {
             cards,
+            counted,
             digest: SessionDigest::default(),
             prompt: None,
             prompts: 0,
@@ -88,6 +111,8 @@ impl SessionDigest {
 /// State of the pass over a log.
 struct LogScan<'a> {
     cards: &'a ModelCatalog,
+    /// Responses that count already.
+    counted: &'a mut HashSet<EntryId>,
     digest: SessionDigest,
     /// Prompt that stands in for a missing title.
     prompt: Option<String>,
@@ -146,7 +171,8 @@ impl LogScan<'_> {
         match &entry.body {
             EntryBody::Session(session) => match &mut self.digest.session {
                 None => {
-                    self.digest.title = session.title.clone().filter(|title| !title.trim().is_empty());
+                    self.digest.title =
+                        session.title.as_deref().filter(|title| !title.trim().is_empty()).map(title_line);
                     self.digest.session = Some(session.clone());
                 }
                 // A fork continues the session in another directory.
@@ -158,7 +184,10 @@ impl LogScan<'_> {
                 self.asked.insert(request.source.clone(), request.model.clone());
                 self.model(&request.source, &request.model);
             }
-            EntryBody::Response(response) => self.response(response, entry.at),
+            EntryBody::Response(response) => {
+                let is_copy = !self.counted.insert(entry.id);
+                self.response(response, entry.at, is_copy);
+            }
             EntryBody::Decision(decision) => match &decision.kind {
                 DecisionKind::Title { title } if !title.trim().is_empty() => {
                     self.digest.title = Some(title_line(title));
@@ -177,11 +206,17 @@ impl LogScan<'_> {
     }
 
     /// Adds the usage and cost of a response, as the ledger counts them.
-    fn response(&mut self, response: &ResponseRecord, at: Timestamp) {
+    fn response(&mut self, response: &ResponseRecord, at: Timestamp, is_copy: bool) {
         let asked = self.asked.remove(&response.source).unwrap_or_default();
         let model = if response.model.is_empty() { asked } else { response.model.clone() };
+        if is_copy {
+            self.digest.gaps.copied += 1;
+            self.model(&response.source, &model);
+            return;
+        }
         let usage = &response.usage;
         let is_reported = usage.has_prompt();
+        self.digest.gaps.unreported += u64::from(!is_reported);
         let cost =
             response.cost.or_else(|| self.cards.find_at(&model, at).card.cost(usage)).filter(|_| is_reported);
         if usage.basis == UsageBasis::Simulated {
@@ -195,7 +230,7 @@ impl LogScan<'_> {
         self.digest.spent.add(usage, cost);
         self.digest.estimated += u64::from(usage.basis == UsageBasis::Estimated);
         self.digest.priced += u64::from(cost.is_some());
-        self.digest.unpriced += u64::from(is_reported && cost.is_none());
+        self.digest.gaps.unpriced += u64::from(is_reported && cost.is_none());
         self.model(&response.source, &model);
     }
 
@@ -225,7 +260,22 @@ fn text_of<'a>(head: &'a [u8], label: &[u8]) -> Option<&'a [u8]> {
     Some(&rest[..memchr::memchr(b'"', rest)?])
 }
 
-/// Returns a title in one line of bounded length.
+/// Returns a title in one line of bounded length, with its secrets masked: lists of sessions are shown and pasted elsewhere.
 fn title_line(text: &str) -> String {
-    one_line(text).chars().take(TITLE_CHARS_MAX).collect()
+    one_line(&mask_secrets(text).text).chars().take(TITLE_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_shows_no_secret() {
+        let title = title_line("connect to postgres://app:s3cr3t-Pa55@db.internal/app\nand list the tables");
+        assert!(!title.contains("s3cr3t"), "{title}");
+        assert!(
+            title.starts_with("connect to postgres://app:[secret: ") && title.ends_with("list the tables"),
+            "{title}"
+        );
+    }
 }

@@ -20,9 +20,9 @@ fn policy(text: &str) -> ContextPolicy {
 
 #[test]
 fn defaults_are_the_standard_policies() {
-    assert_eq!(policy(""), ContextPolicy::threshold());
+    assert_eq!(policy("policy = \"threshold\""), ContextPolicy::threshold());
     assert_eq!(
-        policy("policy = \"cost-aware\""),
+        policy(""),
         ContextPolicy::cost_aware(CostAwareSettings::STANDARD),
         "cold_keep stays at its own default"
     );

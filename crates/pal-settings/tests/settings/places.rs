@@ -142,7 +142,7 @@ anthropic.base_url = "https://a.example"
 "#;
     let settings = World::new().user(text).variable("HOME", "/home/u").settings();
     assert_eq!((settings.model.as_deref(), settings.effort.as_deref()), (Some("m"), Some("xhigh")));
-    assert_eq!(settings.cache_ttl, CacheTtl::Hour1);
+    assert_eq!(settings.cache_ttl, Some(CacheTtl::Hour1));
     assert_eq!(settings.estimator, EstimatorSetting::Classic);
     let window = settings.window_for("m");
     assert_eq!((window.auto_compact, window.max_context_tokens), (false, Some(100_000)));

@@ -158,6 +158,7 @@ fn exchanged(
         source: RequestSource::from_name(source),
         provider: "anthropic",
         model: SmolStr::new("claude-x"),
+        window: None,
         max_tokens: 8_000,
         answered: usage.as_ref().map(|_| (ResponseId::from("answer"), "claude-x-1".into())),
         stop_reason: usage.as_ref().map(|_| "tool_use".into()),

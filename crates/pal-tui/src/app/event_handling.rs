@@ -80,11 +80,7 @@ impl App {
     }
 
     fn ready(&mut self, session: ActiveSession) {
-        self.display.status.tokens = session.tokens;
-        self.display.status.goal = session.compaction_tokens;
-        self.display.status.cost = session.cost;
-        self.display.status.prompt_tokens = 0;
-        self.display.status.cached_tokens = 0;
+        self.display.status.open_session(&session);
         if self.session.active.as_ref().is_some_and(|known| known.log != session.log) {
             self.session.has_talked = !session.recent_entries.is_empty();
         }
@@ -111,6 +107,7 @@ impl App {
         self.work.pending_actions = self.work.pending_actions.saturating_sub(1);
         // No asker waits for an answer now.
         self.dialogs.questions.clear();
+        self.dialogs.focus.note_closed();
         if self.work.pending_actions > 0 {
             return;
         }

@@ -11,6 +11,7 @@ use crate::ansi;
 use crate::attachments::{content, pasted_image_path};
 use crate::completion::{self, CompletionTarget, Suggestions};
 use crate::dialog::DialogOutcome;
+use crate::dialog_focus::InputState;
 use crate::live_region::typed_columns;
 use crate::picker::{Picker, PickerOutcome};
 use crate::styled_text::sanitize_line;
@@ -23,21 +24,30 @@ impl App {
             return;
         }
         self.end_idle_work();
+        let now = Instant::now();
+        let has_dialog = !self.dialogs.questions.is_empty();
         if std::mem::take(&mut self.display.has_key_help)
+            && !has_dialog
             && matches!(key.code, KeyCode::Esc | KeyCode::Char('?'))
         {
             return;
         }
         if self.dialogs.picker.is_some() {
+            self.dialogs.focus.note_typed(now);
             return self.picker_key(key);
         }
         if let Some(question) = self.dialogs.questions.first_mut() {
-            match question.key(key) {
+            let input = InputState {
+                is_empty: self.input.editor.is_empty(),
+                is_vi_insert: self.input.vi.as_ref().is_some_and(|vi| !vi.is_normal()),
+            };
+            match self.dialogs.focus.route(key, question.as_mut(), input, now) {
                 DialogOutcome::Open => return,
                 DialogOutcome::Edit => return self.edit_question(),
                 DialogOutcome::Done => return self.close_question(),
                 DialogOutcome::TakenBack => {
                     self.dialogs.questions.remove(0);
+                    self.dialogs.focus.note_closed();
                     self.dialogs.held_prompts = self.display.transcript.take_back(1);
                     return self.edit_held_prompts();
                 }
@@ -48,7 +58,9 @@ impl App {
                 DialogOutcome::NotForDialog => {}
             }
         }
-        if !self.suggestion_key(key) {
+        self.dialogs.focus.note_typed(now);
+        // Suggestions are not visible while a dialog is open.
+        if has_dialog || !self.suggestion_key(key) {
             self.editing_key(key);
         }
         self.suggest();
@@ -64,6 +76,7 @@ impl App {
     /// Removes the answered dialog; a plan and answers stay in the transcript.
     fn close_question(&mut self) {
         let question = self.dialogs.questions.remove(0);
+        self.dialogs.focus.note_closed();
         if let Some(record) = question.record(self.display.screen.columns(), self.display.theme) {
             self.display.transcript.add(record);
         }
@@ -80,7 +93,8 @@ impl App {
 
     pub(super) fn pasted(&mut self, text: &str) {
         self.end_idle_work();
-        match self.dialogs.questions.first_mut() {
+        self.dialogs.focus.note_typed(Instant::now());
+        match self.dialogs.questions.first_mut().filter(|question| question.has_text_field()) {
             Some(question) => question.paste(text),
             None => match pasted_image_path(text, &self.start.directory) {
                 Some(path) => self.input.editor.paste_picture(path),
@@ -103,9 +117,10 @@ impl App {
             }
             PickerOutcome::Chosen(choice) => {
                 self.dialogs.picker = None;
+                let echo = choice_echo(&choice);
                 let (name, arguments) = choice.command;
                 match std::mem::take(&mut self.dialogs.picker_use) {
-                    PickerUse::Command => self.command(&format!("{name} {arguments}")),
+                    PickerUse::Command => self.run_command(&format!("{name} {arguments}"), Some(&echo)),
                     PickerUse::History => self.input.editor.set(&arguments),
                     PickerUse::Queue => self.decide_queue(&name),
                 }
@@ -268,7 +283,9 @@ impl App {
             KeyCode::Char(character) if is_control => self.control(character),
             KeyCode::Char('b') if key.modifiers.contains(KeyModifiers::ALT) => self.input.editor.word_left(),
             KeyCode::Char('f') if key.modifiers.contains(KeyModifiers::ALT) => self.input.editor.word_right(),
-            KeyCode::Char('?') if self.input.editor.is_empty() => self.display.has_key_help = true,
+            KeyCode::Char('?') if self.input.editor.is_empty() && self.dialogs.questions.is_empty() => {
+                self.display.has_key_help = true;
+            }
             KeyCode::Char(character) => self.input.editor.insert(character.encode_utf8(&mut [0; 4])),
             KeyCode::Backspace if is_other => self.input.editor.kill_word(),
             KeyCode::Backspace => self.input.editor.backspace(),
@@ -367,6 +384,7 @@ impl App {
     pub(super) fn leave(&mut self) {
         // Dropping the questions refuses them.
         self.dialogs.questions.clear();
+        self.dialogs.focus.note_closed();
         if self.is_working() {
             self.interrupt();
         }
@@ -425,12 +443,18 @@ impl App {
 
     /// Runs a slash command.
     pub(super) fn command(&mut self, typed: &str) {
+        self.run_command(typed, None);
+    }
+
+    /// Runs a slash command that the transcript shows as `echo` instead of as its name and arguments.
+    fn run_command(&mut self, typed: &str, echo: Option<&str>) {
         let (name, arguments) = typed.trim().split_once(char::is_whitespace).unwrap_or((typed.trim(), ""));
         let (name, arguments) = (name.to_owned(), arguments.trim().to_owned());
         let log = self.session.active.as_ref().map(|session| session.log.clone());
         let outcome = self.commands.run(&name, &arguments, log.as_deref());
         if !matches!(outcome, SlashOutcome::Pick { .. } | SlashOutcome::Prompt(_) | SlashOutcome::Leave) {
-            self.display.transcript.add_command(&format!("/{name} {arguments}"));
+            let typed = format!("/{name} {arguments}");
+            self.display.transcript.add_command(echo.unwrap_or(&typed));
         }
         match outcome {
             SlashOutcome::Print(text) => self.display.transcript.add(ansi::lines(&text)),
@@ -484,5 +508,25 @@ impl App {
         if self.session.actions.send(action).is_err() {
             self.exit = Some(None);
         }
+    }
+}
+
+/// A choice of a list in the transcript: the command with the words that the user read, not with ids and options.
+fn choice_echo(choice: &PickerChoice) -> String {
+    format!("/{} {}", choice.command.0, sanitize_line(&choice.label))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_shown_in_the_words_of_its_list() {
+        let choice = PickerChoice {
+            label: String::from("the conversation and 1 file"),
+            detail: String::new(),
+            command: (String::from("rewind"), String::from("01a1b2c3 --both")),
+        };
+        assert_eq!(choice_echo(&choice), "/rewind the conversation and 1 file");
     }
 }

@@ -22,8 +22,9 @@ pub(super) fn message_text(content: &Content) -> String {
 pub(super) fn compaction_text(boundary: &Boundary) -> String {
     let tokens = |count: Option<u64>| count.map_or_else(|| String::from("?"), format_tokens);
     let (before, after) = (tokens(boundary.tokens_before), tokens(boundary.tokens_after));
+    let note = if boundary.has_not_shrunk() { "; this did not shrink the context" } else { "" };
     format!(
-        "the conversation was compacted: {before} → {after} tokens ({}); /uncompact undoes it",
+        "the conversation was compacted: {before} → {after} tokens ({}){note}; /uncompact undoes it",
         boundary.method
     )
 }

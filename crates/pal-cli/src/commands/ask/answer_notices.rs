@@ -23,7 +23,7 @@ pub(super) fn next_step(kind: FailureKind) -> &'static str {
             "ask a model with a larger window (--model), or a shorter session"
         }
         FailureKind::Authentication | FailureKind::Permission => {
-            "check the key: ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or OPENAI_API_KEY"
+            "check the key: of `pal login`, or ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or OPENAI_API_KEY"
         }
         FailureKind::Billing => "check your account's balance and limits with the provider",
         FailureKind::NotFound => "check the name of the model (--model) and the address",

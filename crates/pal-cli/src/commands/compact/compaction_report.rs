@@ -101,6 +101,9 @@ impl CompactionReport<'_> {
             "context",
             format!("{} → {} tokens", figure(boundary.tokens_before), figure(boundary.tokens_after)),
         );
+        if boundary.has_not_shrunk() {
+            row("note", String::from(self.growth_note()));
+        }
         if let Some(cut) = &change.cut {
             row("cut", cut_line(cut));
         }
@@ -123,6 +126,14 @@ impl CompactionReport<'_> {
             self.print_summary(out)?;
         }
         Ok(())
+    }
+
+    /// Note on a compaction that did not shrink the context, with the way back.
+    fn growth_note(&self) -> &'static str {
+        match self.is_preview {
+            true => "this would not shrink the context",
+            false => "this did not shrink the context; `pal uncompact` takes it back",
+        }
     }
 
     fn by_whom(&self) -> String {
@@ -199,6 +210,7 @@ impl CompactionReport<'_> {
         let report = json!({
             "applied": !self.is_preview, "how": boundary.method, "model": self.model,
             "tokens_before": boundary.tokens_before, "tokens_after": boundary.tokens_after,
+            "has_not_shrunk": boundary.has_not_shrunk(),
             "messages_summarised": boundary.messages_summarised,
             "cut_before_message": change.cut.as_ref().map(|cut| cut.made),
             "kept": group(&change.kept), "dropped": group(&change.dropped),

@@ -45,6 +45,9 @@ fn is_many(name: &str) -> bool {
     (path.is_dir() && !pal_store::log_path(path).is_file()) || (is_pattern(name) && !path.exists())
 }
 
+/// Shortest start of an id that is looked up among the sessions of other agents.
+const FOREIGN_ID_CHARS_MIN: usize = 6;
+
 pub(super) fn write(
     arguments: &CostArgs,
     settings: &Settings,
@@ -54,6 +57,9 @@ pub(super) fn write(
     let given = &arguments.overview;
     if arguments.requests {
         return Err(Failure::usage_error("--requests lists the requests of one session", "name one session"));
+    }
+    if arguments.savings {
+        return Err(Failure::usage_error("--savings replays one session", "name one session"));
     }
     let time_zone = time_zone(given.timezone.as_deref())?;
     let range = date_range(given, &time_zone)?;
@@ -74,7 +80,7 @@ pub(super) fn write(
     } else if arguments.json {
         writeln!(out, "{}", overview.to_json())?;
     } else {
-        overview.write_text(style_for(arguments.color), columns(), out)?;
+        overview.write_text(style_for(arguments.color), columns(), std::io::stdout().is_terminal(), out)?;
         super::write_day(settings, false, out)?;
     }
     Ok(ExitCode::SUCCESS)
@@ -184,7 +190,7 @@ fn named_files(arguments: &CostArgs, settings: &Settings) -> Result<(Vec<PathBuf
                 files.insert(absolute(&file)?);
             }
         } else {
-            let log = find(name, settings)?;
+            let log = find_any(name, settings)?;
             let agents = log.with_file_name("agents");
             if log.file_name().is_some_and(|name| name == "log.jsonl") && agents.is_dir() {
                 files.extend(list_session_files(&absolute(&agents)?));
@@ -193,6 +199,32 @@ fn named_files(arguments: &CostArgs, settings: &Settings) -> Result<(Vec<PathBuf
         }
     }
     Ok((files.into_iter().collect(), roots))
+}
+
+/// Finds a session by its id, the start of it, or its file: a session of pal, else one of another agent.
+pub(super) fn find_any(name: &str, settings: &Settings) -> Result<PathBuf, Failure> {
+    let not_found = match find(name, settings) {
+        Ok(log) => return Ok(log),
+        Err(failure) => failure,
+    };
+    if name.len() < FOREIGN_ID_CHARS_MIN {
+        return Err(not_found);
+    }
+    let Ok((files, _)) = all_files(settings) else { return Err(not_found) };
+    let is_named = |file: &&PathBuf| {
+        // The id is the name of the file, or follows its date.
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        stem.starts_with(name) || stem.contains(&format!("-{name}"))
+    };
+    let named: Vec<&PathBuf> = files.iter().filter(is_named).collect();
+    match named.as_slice() {
+        [] => Err(not_found),
+        [file] => Ok((*file).clone()),
+        [first, ..] => Err(Failure::with_hint(
+            format!("{} session files of other agents have an id that starts with `{name}`", named.len()),
+            format!("name the file, for example `pal cost {}`", first.display()),
+        )),
+    }
 }
 
 /// Absolute path with links resolved, so that a file has one name in the index.

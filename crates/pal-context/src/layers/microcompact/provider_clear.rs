@@ -21,8 +21,9 @@ const KEEP_LATCH: &str = "clear_keep";
 /// Latch: number of turns whose thinking stays, once the cache expired.
 const THINKING_LATCH: &str = "clear_thinking";
 
-/// Tokens below the automatic compaction at which the provider clears, on a full window.
+/// Tokens below the automatic compaction at which the provider clears early, on a full window.
 const BEFORE_COMPACTION: u64 = 10_000;
+/// Maximum tokens at which the provider clears early.
 const TRIGGER_MAX: u64 = 180_000;
 /// Tokens of the newest results to keep, on a full window.
 const KEEP_TOKENS: u64 = 40_000;
@@ -91,8 +92,14 @@ pub(super) fn foresee(layer: &'static str, context: &LayerContext<'_>) -> Option
     })
 }
 
+/// Tokens from which on the provider clears. Where a compaction comes first, it is the size beyond which only a
+/// compaction may be sent: reached if the provider counts more tokens than we do. Where none comes, clearing is
+/// what keeps the session going, so it begins before that size.
 fn trigger(context: &LayerContext<'_>) -> u64 {
     let limits = context.limits;
+    if !context.policy.early_clear && context.can_compact() {
+        return limits.blocking.max(1);
+    }
     let most = limits.auto_compact.unwrap_or(limits.warning);
     most.saturating_sub(context.budgets().scale(BEFORE_COMPACTION)).clamp(1, TRIGGER_MAX)
 }
@@ -113,7 +120,12 @@ fn clears_thinking(context: &LayerContext<'_>) -> bool {
     card.thinking.adaptive && card.can.context_management.iter().any(|edit| edit == CLEAR_THINKING)
 }
 
+/// Latches that only the last turn's thinking stays. From then on every turn takes the thinking of the one before
+/// out of the prompt, and everything behind it is written to the cache again: so only if the policy clears early.
 fn latch_thinking(context: &LayerContext<'_>) -> Option<LayerAction> {
+    if !context.policy.early_clear {
+        return None;
+    }
     let idle = context.idle()?.as_secs();
     if idle <= THINKING_IDLE || !clears_thinking(context) || latched(context, THINKING_LATCH).is_some() {
         return None;
