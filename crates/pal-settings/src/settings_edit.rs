@@ -57,8 +57,8 @@ pub enum SettingsEditError {
     /// The value has the wrong type or range.
     #[error("{name} = {text} is not valid: expected {expected}")]
     WrongValue {
-        /// Setting.
-        name: &'static str,
+        /// Setting, or entry of a table, as written.
+        name: String,
         /// Value as written.
         text: String,
         /// Type and range.
@@ -107,34 +107,33 @@ impl SettingsEdit {
         Ok(SettingsEdit { path: path.to_owned(), document })
     }
 
-    /// Sets a setting to a value as typed on the command line: a word, a number, a list with commas, or TOML.
+    /// Sets a setting, or one entry of a table (`env.NAME`), to a value as typed on the command line: a word, a number,
+    /// a list with commas, or TOML.
     pub fn set(&mut self, name: &str, text: &str) -> Result<Value, SettingsEditError> {
-        let key = find_key(name)?;
+        let NamedSetting { key, entry } = find_setting(name)?;
         if key.kind == SettingKind::Secret {
             return Err(SettingsEditError::Secret { name: key.name });
         }
-        let typed = if text.trim_start().starts_with(['[', '{', '"']) {
-            parse_toml(&format!("value = {text}")).ok().and_then(|mut tree| tree.values.shift_remove("value"))
-        } else {
-            None
-        };
-        let value = match typed {
-            Some(value) => key.kind.check(&value).map(|()| value),
-            None => key.kind.read(text),
+        let value = match entry {
+            Some(entry) => read_entry(key, entry, text),
+            None => match read_toml(text).filter(|_| text.trim_start().starts_with(['[', '{', '"'])) {
+                Some(value) => key.kind.check(&value).map(|()| value),
+                None => key.kind.read(text),
+            },
         };
         let value = value.map_err(|expected| SettingsEditError::WrongValue {
-            name: key.name,
+            name: name.to_owned(),
             text: text.to_owned(),
             expected,
         })?;
-        self.put(&key.name.split('.').collect::<Vec<&str>>(), &value);
+        self.put(&setting_path(key, entry), &value);
         Ok(value)
     }
 
-    /// Removes a setting; returns whether it was there.
+    /// Removes a setting, or one entry of a table; returns whether it was there.
     pub fn unset(&mut self, name: &str) -> Result<bool, SettingsEditError> {
-        let key = find_key(name)?;
-        Ok(self.remove(&key.name.split('.').collect::<Vec<&str>>()))
+        let NamedSetting { key, entry } = find_setting(name)?;
+        Ok(self.remove(&setting_path(key, entry)))
     }
 
     /// Puts a value at a path of tables.
@@ -209,8 +208,22 @@ pub fn default_settings_text() -> String {
     text
 }
 
-fn find_key(name: &str) -> Result<&'static SettingKey, SettingsEditError> {
-    SettingKey::find(name).or_else(|| SettingKey::find_former(name)).ok_or_else(|| {
+/// A setting as a user names it.
+struct NamedSetting<'a> {
+    key: &'static SettingKey,
+    /// Entry of a setting that is a table, such as `NAME` in `env.NAME`.
+    entry: Option<&'a str>,
+}
+
+fn find_setting(name: &str) -> Result<NamedSetting<'_>, SettingsEditError> {
+    if let Some(key) = SettingKey::find(name).or_else(|| SettingKey::find_former(name)) {
+        return Ok(NamedSetting { key, entry: None });
+    }
+    let entry_of = |key: &'static SettingKey| {
+        let entry = name.strip_prefix(key.name)?.strip_prefix('.').filter(|entry| !entry.is_empty())?;
+        Some(NamedSetting { key, entry: Some(entry) })
+    };
+    SETTING_KEYS.iter().filter(|key| has_plain_entries(&key.kind)).find_map(entry_of).ok_or_else(|| {
         let known: Vec<&str> = SETTING_KEYS.iter().map(|key| key.name).collect();
         let below = format!("{name}.");
         let table: Vec<&str> = known.iter().copied().filter(|known| known.starts_with(&below)).collect();
@@ -220,6 +233,28 @@ fn find_key(name: &str) -> Result<&'static SettingKey, SettingsEditError> {
         };
         SettingsEditError::UnknownKey { name: name.to_owned(), suggestion }
     })
+}
+
+/// True for tables whose entries are set one by one. Hooks and MCP servers have commands of their own.
+fn has_plain_entries(kind: &SettingKind) -> bool {
+    matches!(kind, SettingKind::Variables | SettingKind::Integers | SettingKind::Thresholds)
+}
+
+/// Reads the value of one entry of a table; the value of an environment variable is always text.
+fn read_entry(key: &SettingKey, entry: &str, text: &str) -> Result<Value, String> {
+    let value = match key.kind {
+        SettingKind::Variables => Value::from(text),
+        _ => read_toml(text).unwrap_or_else(|| Value::from(text)),
+    };
+    key.kind.check(&serde_json::json!({ entry: value })).map(|()| value)
+}
+
+fn read_toml(text: &str) -> Option<Value> {
+    parse_toml(&format!("value = {text}")).ok()?.values.shift_remove("value")
+}
+
+fn setting_path<'a>(key: &'static SettingKey, entry: Option<&'a str>) -> Vec<&'a str> {
+    key.name.split('.').chain(entry).collect()
 }
 
 /// A JSON value in TOML. TOML has no null; it becomes an empty text.

@@ -35,7 +35,7 @@ pub(crate) struct ConfigArgs {
 pub(crate) enum ConfigCommand {
     /// Set a setting: a word, a number, a list with commas, or TOML
     Set {
-        /// Setting, such as permissions.mode
+        /// Setting, such as permissions.mode, or entry of a table, such as env.NAME
         #[arg(value_name = "KEY")]
         key: String,
         /// Value
@@ -47,7 +47,7 @@ pub(crate) enum ConfigCommand {
     },
     /// Remove a setting from a settings file
     Unset {
-        /// Setting, such as permissions.mode
+        /// Setting, such as permissions.mode, or entry of a table, such as env.NAME
         #[arg(value_name = "KEY")]
         key: String,
         /// Settings file to change

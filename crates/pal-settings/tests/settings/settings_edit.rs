@@ -40,6 +40,27 @@ fn values_are_set_and_removed_and_comments_stay() {
 }
 
 #[test]
+fn entries_of_tables_are_set_one_by_one() {
+    let world = World::new().user("env = { KEPT = \"yes\" }\n");
+    let path = world.path("home/settings.toml");
+    let mut edit = SettingsEdit::open(&path).unwrap();
+    assert_eq!(edit.set("env.NUMBER", "7").unwrap(), json!("7"), "a variable is text");
+    edit.set("spill.tool_characters.Bash", "20000").unwrap();
+    edit.set("thresholds.claude-opus-5-5", "{ percent = 80 }").unwrap();
+    edit.save().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    for set in ["KEPT = \"yes\"", "NUMBER = \"7\"", "Bash = 20000", "claude-opus-5-5 = { percent = 80 }"] {
+        assert!(text.contains(set), "{set}\n{text}");
+    }
+    assert!(world.read().is_ok());
+    let mut edit = SettingsEdit::open(&path).unwrap();
+    assert!(edit.unset("env.KEPT").unwrap() && !edit.unset("env.KEPT").unwrap());
+    edit.save().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(!text.contains("KEPT") && text.contains("NUMBER"), "{text}");
+}
+
+#[test]
 fn wrong_changes_are_refused_with_a_next_step() {
     let world = World::new();
     let mut edit = SettingsEdit::open(&world.path("home/settings.toml")).unwrap();
@@ -52,6 +73,9 @@ fn wrong_changes_are_refused_with_a_next_step() {
         ("permissions.deny", "Bash(", "does not end with `)`"),
         ("anthropic.api_key", "sk-x", "secret"),
         ("anthropic.base_url", "foo", "http://"),
+        ("spill.tool_characters.Bash", "many", "integer"),
+        ("env.", "x", "unknown setting"),
+        ("model.opus", "x", "unknown setting"),
     ] {
         let error = edit.set(name, text).unwrap_err();
         assert!(error.to_string().contains(expected), "{name} = {text}: {error}");
