@@ -11,7 +11,7 @@ use pal_background::{
 };
 use pal_engine::SessionConfig;
 use pal_events::AgentEvent;
-use pal_model::{EntryBody, EntryDraft, KnownFile};
+use pal_model::{EntryBody, EntryDraft, KnownFile, UsageBasis};
 use pal_project::{ProjectSnapshot, take_project_snapshot};
 use pal_prompt::ToolCatalog;
 use pal_provider::RequestEncoder;
@@ -419,11 +419,12 @@ fn recording_sink<'a>(
         return sink;
     }
     let (home, clock, session) = (options.home.clone(), options.clock, session.to_owned());
-    let simulated = options.model.connection.endpoint().is_simulated();
     Box::new(move |event| {
         if let AgentEvent::ExchangeEnded(report) = &event
             && let Some(cost_usd) = report.cost.filter(|cost| *cost > 0.0)
         {
+            // A server may say only with its first response that it is a simulator.
+            let simulated = report.usage.as_ref().is_some_and(|usage| usage.basis == UsageBasis::Simulated);
             let entry = SpendingEntry { at: clock.now(), session: session.clone(), cost_usd, simulated };
             if let Err(error) = record_spending(&home, &entry) {
                 tracing::warn!(%error, "the cost of an exchange is not recorded");

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-use crate::{ActivityStats, Content, EntryId, KeepaliveStats, KnownFile, RequestSource, Usage};
+use crate::{ActivityStats, Content, EntryId, KeepaliveStats, KnownFile, RequestSource, Usage, UsageBasis};
 
 /// A compaction boundary.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -267,6 +267,9 @@ pub struct FileReadStats {
 pub struct UsageTotals {
     /// Responses received.
     pub responses: u64,
+    /// Of these, responses of a simulator, for which nothing is paid.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub simulated: u64,
     /// Uncached prompt tokens.
     pub input_tokens: u64,
     /// Prompt tokens written to the cache.
@@ -297,10 +300,16 @@ impl UsageTotals {
         self.responses == 0 || self.tokens() > 0
     }
 
+    /// Marks a cost in text: ` simulated` if a simulator gave a response, empty otherwise.
+    pub fn simulated_mark(&self) -> &'static str {
+        if self.simulated > 0 { " simulated" } else { "" }
+    }
+
     /// Returns the usage since an earlier total.
     pub fn since(&self, before: &UsageTotals) -> UsageTotals {
         UsageTotals {
             responses: self.responses.saturating_sub(before.responses),
+            simulated: self.simulated.saturating_sub(before.simulated),
             input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
             cache_creation_input_tokens: self
                 .cache_creation_input_tokens
@@ -316,6 +325,7 @@ impl UsageTotals {
     /// Adds other totals.
     pub fn add_totals(&mut self, other: &UsageTotals) {
         self.responses += other.responses;
+        self.simulated += other.simulated;
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.cache_creation_input_tokens =
             self.cache_creation_input_tokens.saturating_add(other.cache_creation_input_tokens);
@@ -342,6 +352,7 @@ impl UsageTotals {
     /// Adds the usage and cost of one response.
     pub fn add(&mut self, usage: &Usage, cost: Option<f64>) {
         self.responses += 1;
+        self.simulated += u64::from(usage.basis == UsageBasis::Simulated);
         self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
         self.cache_creation_input_tokens =
             self.cache_creation_input_tokens.saturating_add(usage.cache_creation_input_tokens);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pal_events::ExchangeReport;
-use pal_model::{ModelCatalog, UsageTotals};
+use pal_model::{ModelCatalog, UsageBasis, UsageTotals};
 use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
 
@@ -34,6 +34,7 @@ impl ModelUsage {
         let totals = self.totals.entry(report.model.clone()).or_default();
         totals.add_totals(&UsageTotals {
             responses: 1,
+            simulated: u64::from(usage.basis == UsageBasis::Simulated),
             input_tokens: usage.input_tokens,
             cache_creation_input_tokens: usage.cache_creation_input_tokens,
             cache_read_input_tokens: usage.cache_read_input_tokens,

@@ -143,8 +143,9 @@ impl Show for TextOutput<'_> {
     fn background(&mut self, spent: &UsageTotals) -> Result<(), Failure> {
         let (work, all) = (format_usd(spent.cost), format_usd(self.cost + spent.cost));
         self.progress(&format!(
-            "background work: {} tokens, {work}; {all} in total",
-            group_digits(spent.tokens())
+            "background work: {} tokens, {work}{mark}; {all}{mark} in total",
+            group_digits(spent.tokens()),
+            mark = spent.simulated_mark()
         ))
     }
 
@@ -215,13 +216,14 @@ fn spent(ended: &PromptResult) -> String {
         .saturating_add(spent.cache_read_input_tokens);
     let read = if prompt == 0 { 0.0 } else { spent.cache_read_input_tokens as f64 / prompt as f64 };
     format!(
-        "{}, {:.1} s: {} tokens in ({:.0}% cached), {} out, {}",
+        "{}, {:.1} s: {} tokens in ({:.0}% cached), {} out, {}{}",
         turns,
         ended.took.as_secs_f64(),
         group_digits(prompt),
         read * 100.0,
         group_digits(spent.output_tokens),
-        format_usd(spent.cost)
+        format_usd(spent.cost),
+        spent.simulated_mark()
     )
 }
 
@@ -284,6 +286,14 @@ mod tests {
             AgentEvent::ToolStarted { call: call.clone(), name: name.clone(), input: input.to_owned() },
             AgentEvent::ToolEnded { call, name, is_error, took, bytes: 4_321 },
         ]
+    }
+
+    #[test]
+    fn what_a_simulator_answered_is_not_shown_as_money() {
+        let AgentEvent::Ended(mut result) = ended(PromptEnd::Done, "Done.", vec![]) else { unreachable!() };
+        result.spent.simulated = 1;
+        let (_, err) = shown(true, false, &[AgentEvent::Ended(result)]);
+        assert_eq!(err, "2 turns, 4.2 s: 1,000 tokens in (90% cached), 0 out, $0.0100 simulated\n");
     }
 
     #[test]

@@ -120,6 +120,9 @@ fn money_of_a_simulator_behind_a_base_url_is_marked() {
     let session = result["session_id"].as_str().unwrap();
     let cost = home.run(&["cost", session]);
     assert!(cost.out.contains("simulated") && cost.out.contains("nothing spent"), "{}{}", cost.out, cost.err);
+    // Before its first response nothing tells that the server is a simulator; none of its money counts as spent today.
+    let all = home.run(&["cost", "--all"]);
+    assert!(all.out.contains("not spent") && !all.out.contains("today (UTC)"), "{}{}", all.out, all.err);
 }
 
 #[test]

@@ -121,6 +121,7 @@ fn ended() -> PromptResult {
         took_provider: Duration::from_secs(1),
         spent: UsageTotals {
             responses: 3,
+            simulated: 0,
             input_tokens: 17,
             cache_creation_input_tokens: 90,
             cache_read_input_tokens: 100,

@@ -42,11 +42,12 @@ pub(super) fn usage_text(ended: &PromptResult) -> String {
     let prompt = spent.input_tokens + spent.cache_creation_input_tokens + spent.cache_read_input_tokens;
     let read = if prompt == 0 { 0.0 } else { spent.cache_read_input_tokens as f64 / prompt as f64 * 100.0 };
     format!(
-        "  {} · {} in ({read:.0}% cached), {} out · ${:.4}",
+        "  {} · {} in ({read:.0}% cached), {} out · ${:.4}{}",
         format_duration(ended.took),
         format_tokens(prompt),
         format_tokens(spent.output_tokens),
-        spent.cost
+        spent.cost,
+        spent.simulated_mark()
     )
 }
 
