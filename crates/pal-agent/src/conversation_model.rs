@@ -231,14 +231,15 @@ impl ConversationModel {
                 usage: finished.usage,
                 stop_reason: finished.stop_reason,
             }),
+            // Some servers refuse a request only after the start of a response, without any content.
             ExchangeEnd::Failed(failure) => match failure.kind {
-                FailureKind::TooLong(overflow) if started.is_none() => {
+                FailureKind::TooLong(overflow) if blocks.is_empty() => {
                     self.lowered_window = overflow.window.or(self.lowered_window);
                     RequestOutcome::TooLong { overflow, message: failure.message }
                 }
-                FailureKind::TooLarge if started.is_none() => RequestOutcome::TooLarge(failure.message),
+                FailureKind::TooLarge if blocks.is_empty() => RequestOutcome::TooLarge(failure.message),
                 FailureKind::Invalid | FailureKind::NotFound
-                    if started.is_none() && !refused_media(&failure.message).is_empty() =>
+                    if blocks.is_empty() && !refused_media(&failure.message).is_empty() =>
                 {
                     RequestOutcome::MediaRefused {
                         media: refused_media(&failure.message),
@@ -355,10 +356,11 @@ fn first_words(blocks: &[ContentBlock]) -> Vec<ContentBlock> {
 /// Returns the kinds of media that an error is about. Providers have no code for it.
 fn refused_media(message: &str) -> Vec<MediaKind> {
     let message = message.to_lowercase();
-    let names = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    let words: Vec<&str> = message.split(|letter: char| !letter.is_alphanumeric()).collect();
+    let names = |names: &[&str]| words.iter().any(|word| names.contains(word));
     let named = MediaKind::ALL.into_iter().filter(|kind| match kind {
-        MediaKind::Image => names(&["image", "vision"]),
-        MediaKind::Document => names(&["pdf", "document"]),
+        MediaKind::Image => names(&["image", "images", "vision"]),
+        MediaKind::Document => names(&["pdf", "pdfs", "document", "documents"]),
     });
     let named: Vec<MediaKind> = named.collect();
     if named.is_empty() && names(&["media", "multimodal"]) { MediaKind::ALL.to_vec() } else { named }
@@ -379,13 +381,16 @@ mod tests {
     #[test]
     fn refusals_name_the_kind_of_media() {
         use MediaKind::{Document, Image};
-        let cases: [(&str, &[MediaKind]); 6] = [
+        let cases: [(&str, &[MediaKind]); 9] = [
             ("messages.3.content.0.image.source: image exceeds 5 MB maximum", &[Image]),
             ("image input is not supported - hint: you may need to provide the mmproj", &[Image]),
             ("A maximum of 100 PDF pages may be provided.", &[Document]),
             ("The document and the image could not be read", &[Image, Document]),
             ("At most 0 media items may be provided; this is not a multimodal model", &[Image, Document]),
             ("messages: roles must alternate", &[]),
+            ("messages.1.content.0.image_url: unsupported", &[Image]),
+            ("service_tier: not available; see the documentation to provision it", &[]),
+            ("The documented limits of your revision are lower", &[]),
         ];
         for (message, kinds) in cases {
             assert_eq!(refused_media(message), kinds, "{message}");

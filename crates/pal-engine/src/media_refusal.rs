@@ -47,13 +47,10 @@ impl Session {
         Ok(true)
     }
 
-    /// Media that a refusal is about: those of the named kinds, else all; new ones if there are any.
+    /// Media that a refusal is about: those of the named kinds; of these the new ones, if there are any.
     fn blamed_media(&self, kinds: &[MediaKind], unsent: &[EntryId]) -> Vec<VisibleMedia> {
         let mut blamed = self.view.visible_media();
-        let is_named = |media: &VisibleMedia| kinds.contains(&media.kind);
-        if blamed.iter().any(is_named) {
-            blamed.retain(is_named);
-        }
+        blamed.retain(|media| kinds.contains(&media.kind));
         let is_new = |media: &VisibleMedia| unsent.contains(&media.entry);
         if blamed.iter().any(is_new) {
             blamed.retain(is_new);

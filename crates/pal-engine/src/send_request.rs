@@ -2,6 +2,7 @@
 //! context is reduced and sent again (§4.16).
 
 use pal_context::{RequestParams, cache};
+use pal_model::text::group_digits;
 use pal_model::{
     CacheBreak, ContextOverflow, Decision, DecisionCost, DecisionKind, EntryBody, EntryDraft, EntryId,
     LayerReport, LogEntry, RequestRecord, RequestSource, ResponseRecord, Timestamp, blocks_to_json, unescape,
@@ -10,7 +11,7 @@ use pal_view::{BreakpointPosition, Request};
 use smol_str::SmolStr;
 
 use crate::cache_watch::AnsweredRequest;
-use crate::length_refusal::{ContextReduction, RefusalFindings, fitting_answer};
+use crate::length_refusal::{ContextReduction, RefusalFindings, StatedWindow, fitting_answer};
 use crate::{
     EngineError, ModelResponse, OutgoingRequest, PreparedRequest, RequestOutcome, Session, SessionConfig,
     SessionHost,
@@ -115,6 +116,14 @@ impl Session {
                     self.note_cleared(answered.cleared_tokens, &mut prepared, now)?;
                     self.accepted_tokens = self.accepted_tokens.max(size.tokens);
                     self.observe_usage(&size, &answered, now, host)?;
+                    if let Some(window) = self.silent_window(&size, &answered) {
+                        host.notice(&format!(
+                            "the server leaves out part of the prompt without an error: it reports {} tokens however much is \
+                             sent. Start it with a larger context (Ollama: OLLAMA_CONTEXT_LENGTH)",
+                            group_digits(window)
+                        ));
+                        findings.stated = Some(StatedWindow { window, provider_tokens: window });
+                    }
                     let cache_break = self.watch_sent(entry, &prepared, &answered, config, now);
                     return Ok(RequestResult { answered, prepared, rejected, cache_break });
                 }

@@ -8,6 +8,13 @@ use pal_view::{Calibration, ContextSize, CorrectionFactor};
 
 use crate::{EngineError, ModelResponse, Session, SessionHost, TokenObservation};
 
+/// Smallest share of the estimate that a first usage can be, in percent: below it, the server has left out part of the prompt.
+const PLAUSIBLE_PERCENT: f64 = 60.0;
+/// Share of the estimate below which usage that does not grow proves that the server cuts prompts, in percent.
+const CUT_PERCENT: f64 = 75.0;
+/// Estimated growth that must show in the usage.
+const VISIBLE_GROWTH: f64 = 512.0;
+
 /// Compares the size of a context before it was sent with the reported usage; none if they do not compare.
 fn observation(sent: &ContextSize, usage: &Usage) -> Option<TokenObservation> {
     if !usage.has_prompt() || sent.freed > 0 {
@@ -34,6 +41,20 @@ impl Session {
         self.decide(&Decision { kind, reason, cost: Default::default() }, now).map(|_| ())
     }
 
+    /// Window of a server that silently leaves out what does not fit: the prompt grew, its usage did not. Local servers do so
+    /// (Ollama); for models of known providers the question does not arise.
+    pub(crate) fn silent_window(&self, sent: &ContextSize, answered: &ModelResponse) -> Option<u64> {
+        if self.view.lens().card.generation != TokenGeneration::Neutral || answered.cleared_tokens > 0 {
+            return None;
+        }
+        let earlier = sent.anchor.as_ref().filter(|_| sent.freed == 0)?.usage.prompt_tokens();
+        let reported = answered.usage.prompt_tokens();
+        let has_grown = reported > earlier + earlier / 100;
+        let is_cut = (reported as f64) < self.view.estimate() * CUT_PERCENT / 100.0;
+        (answered.usage.has_prompt() && sent.estimated >= VISIBLE_GROWTH && !has_grown && is_cut)
+            .then_some(reported)
+    }
+
     /// Learns from the usage of an answered request; `sent` is the size of the context before it.
     pub(crate) fn observe_usage(
         &mut self,
@@ -48,9 +69,13 @@ impl Session {
             return Ok(());
         }
         let Some(observation) = observation(sent, &answered.usage) else { return Ok(()) };
-        host.observe_tokens(&observation);
         let generation = self.view.lens().card.generation;
-        if generation != TokenGeneration::Neutral {
+        let is_neutral = generation == TokenGeneration::Neutral;
+        if is_neutral && (observation.reported as f64) < observation.estimated * PLAUSIBLE_PERCENT / 100.0 {
+            return Ok(());
+        }
+        host.observe_tokens(&observation);
+        if !is_neutral {
             return Ok(());
         }
         let mut calibration = Calibration::default();

@@ -5,6 +5,7 @@ use pal_context::CompactionRange;
 use pal_events::{AgentEvent, PromptEnd};
 use pal_model::{EntryBody, EntryId, LogEntry, MessageOrigin};
 use pal_sim::{ExtractiveModel, SimulatedModel};
+use pal_wire::Dialect;
 use serde_json::{Value, json};
 
 use crate::{BYPASS, bash, caller, last_message, talker};
@@ -113,6 +114,22 @@ fn a_request_that_is_too_long_is_compacted_and_sent_again() {
     let ended = agent.prompt("Go on.");
     assert_eq!((ended.end, ended.text.as_str()), (PromptEnd::Done, "Done."));
     assert_eq!((boundaries(&agent), world.provider.heard().refused.len()), (1, 1));
+}
+
+#[test]
+fn a_request_that_is_refused_after_the_start_of_its_answer_is_compacted_and_sent_again() {
+    for dialect in [Dialect::Messages, Dialect::Responses, Dialect::Chat] {
+        let mut setup = caller(vec![bash("echo part-9; seq 1 4000")]);
+        setup.faults = String::from("too-long=210000/200000+started@3");
+        setup.dialect = dialect;
+        setup.cards = String::from("[models.local]\nwindow = 400_000\n");
+        let world = AgentWorld::new(setup);
+        let mut agent = world.start(&format!("model = \"local\"\n{BYPASS}"));
+        agent.prompt("Read it.");
+        let ended = agent.prompt("Go on.");
+        assert_eq!((ended.end, ended.text.as_str()), (PromptEnd::Done, "Done."), "{dialect:?}");
+        assert_eq!(boundaries(&agent), 1, "{dialect:?}");
+    }
 }
 
 #[test]

@@ -126,6 +126,7 @@ fn refused_requests_are_retried_or_reported_with_advice() {
         ("429=10m@1", Error("--continue")),
         ("spend-limit@2", Error("--continue")),
         ("too-long=210000/200000@2", Whole),
+        ("too-long=210000/200000+started@2", Whole),
     ]);
 }
 

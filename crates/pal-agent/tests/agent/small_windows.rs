@@ -120,6 +120,27 @@ fn a_server_that_allows_shorter_answers_than_its_card_gets_shorter_requests() {
 }
 
 #[test]
+fn a_server_that_silently_cuts_prompts_is_noticed_by_its_usage() {
+    let cards = "[models.local]\nwindow = 32_768\n";
+    let setup = ProviderSetup { faults: String::from("usage=4096"), ..reader(cards) };
+    let world = world(setup);
+    let mut agent = world.start(SETTINGS);
+    for number in 0..8 {
+        let ended = agent.prompt(&format!("Prompt {number}: read the notes twice and say what you see."));
+        assert_eq!(ended.end, PromptEnd::Done, "prompt {number}: {}", agent.notices());
+    }
+    let notices = agent.notices();
+    assert!(notices.contains("leaves out part of the prompt") && notices.contains("4,096"), "{notices}");
+    assert!(!agent.log_of_kind("boundary").is_empty(), "the context is kept below what the server reads");
+    let factors = agent.log_of_kind("decision").iter().filter(|line| line["factors"].is_object()).count();
+    assert_eq!(factors, 0, "usage that was cut says nothing about the tokenizer");
+    agent.finish();
+    let mut next = world.start(SETTINGS);
+    assert_eq!(next.prompt("Say hello.").end, PromptEnd::Done);
+    assert_eq!(notes(&next), [json!("lean")], "the next session knows the window");
+}
+
+#[test]
 fn a_resumed_session_keeps_its_profile_and_reaches_deferred_tools() {
     let steps = vec![
         ("ToolSearch", json!({"query": "select:Todo"})),

@@ -24,7 +24,10 @@ pub(crate) fn replacement_reply(kind: &FaultKind, number: u64, dialect: Dialect)
             let limit = ApiError::new(ApiErrorKind::RateLimit, "This workspace has reached its spend limit.");
             Some(error(&limit.with_code("enforced_spend_limit_reached"), number, dialect))
         }
-        FaultKind::TooLong { have, limit } => Some(too_long(*have, *limit, number, dialect)),
+        FaultKind::TooLong { have, limit, started } => {
+            let refusal = too_long(*have, *limit, dialect);
+            Some(if *started { started_refusal(&refusal, dialect) } else { error(&refusal, number, dialect) })
+        }
         FaultKind::Reset => Some(HttpReply {
             status: 0,
             headers: Vec::new(),
@@ -60,25 +63,61 @@ fn openai_error(error: &ApiError) -> String {
     json!({"error": {"message": error.message, "type": kind, "param": null, "code": code}}).to_string()
 }
 
-fn too_long(have: u64, limit: u64, number: u64, dialect: Dialect) -> HttpReply {
+fn too_long(have: u64, limit: u64, dialect: Dialect) -> ApiError {
     match dialect {
         Dialect::Messages => {
             let message = format!("prompt is too long: {have} tokens > {limit} maximum");
-            error(&ApiError::new(ApiErrorKind::InvalidRequest, message), number, dialect)
+            ApiError::new(ApiErrorKind::InvalidRequest, message)
         }
         Dialect::Responses => {
             let message = "Your input exceeds the context window of this model. Shorten it and try again.";
-            let too_long = ApiError::new(ApiErrorKind::InvalidRequest, message);
-            error(&too_long.with_code("context_length_exceeded"), number, dialect)
+            ApiError::new(ApiErrorKind::InvalidRequest, message).with_code("context_length_exceeded")
         }
         Dialect::Chat => {
             let message = format!(
                 "This model's maximum context length is {limit} tokens. However, your messages resulted in {have} tokens."
             );
-            let too_long = ApiError::new(ApiErrorKind::InvalidRequest, message);
-            error(&too_long.with_code("context_length_exceeded"), number, dialect)
+            ApiError::new(ApiErrorKind::InvalidRequest, message).with_code("context_length_exceeded")
         }
     }
+}
+
+/// A stream that starts an answer and then refuses the request, as servers do that send the status before they count.
+fn started_refusal(refusal: &ApiError, dialect: Dialect) -> HttpReply {
+    let (message, code) = (&refusal.message, refusal.error_code);
+    let kind = refusal.kind.as_str();
+    let named = |event: &str, data: serde_json::Value| format!("event: {event}\ndata: {data}\n\n");
+    let response = |status: &str, error: serde_json::Value| {
+        json!({"id": "resp_sim_refused", "object": "response", "model": "simulated", "status": status,
+            "output": [], "usage": null, "error": error})
+    };
+    let body = match dialect {
+        Dialect::Messages => {
+            let usage = json!({"input_tokens": 0, "output_tokens": 0});
+            let start = json!({"type": "message_start", "message": {"id": "msg_sim_refused", "type": "message",
+                "role": "assistant", "model": "simulated", "content": [], "stop_reason": null,
+                "stop_sequence": null, "usage": usage}});
+            let error = json!({"type": "error", "error": {"type": kind, "message": message}});
+            named("message_start", start) + &named("error", error)
+        }
+        Dialect::Responses => {
+            let created = response("in_progress", serde_json::Value::Null);
+            let failed = response("failed", json!({"code": code, "message": message}));
+            let created = json!({"type": "response.created", "sequence_number": 0, "response": created});
+            let failed = json!({"type": "response.failed", "sequence_number": 1, "response": failed});
+            named("response.created", created) + &named("response.failed", failed)
+        }
+        Dialect::Chat => {
+            let delta =
+                json!([{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": null}]);
+            let chunk = json!({"id": "chatcmpl-sim-refused", "object": "chat.completion.chunk", "created": 0,
+                "model": "simulated", "choices": delta});
+            let error =
+                json!({"error": {"message": message, "type": kind, "param": "messages", "code": code}});
+            format!("data: {chunk}\n\ndata: {error}\n\n")
+        }
+    };
+    with_body(200, "text/event-stream", body, Vec::new())
 }
 
 fn by_status(status: u16) -> ApiError {

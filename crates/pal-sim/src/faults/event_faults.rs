@@ -235,7 +235,8 @@ fn falsify_usage_members(json: &str, wrong: UsageFault) -> Option<String> {
 
 fn counts(value: Value, wrong: UsageFault) -> Value {
     match value {
-        Value::Number(_) => match wrong {
+        Value::Number(number) => match wrong {
+            UsageFault::AtMost(most) => Value::from(number.as_u64().unwrap_or(0).min(most)),
             UsageFault::Null => Value::Null,
             UsageFault::Huge => Value::from(9_007_199_254_740_991_u64),
             UsageFault::Zero | UsageFault::Missing => Value::from(0),

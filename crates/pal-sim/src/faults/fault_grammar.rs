@@ -18,19 +18,39 @@ pub(crate) struct Fault {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum FaultKind {
-    Status { status: u16, wait: RetryHint, should_retry: Option<bool> },
+    Status {
+        status: u16,
+        wait: RetryHint,
+        should_retry: Option<bool>,
+    },
     SpendLimit,
-    TooLong { have: u64, limit: u64 },
+    /// With `started`, the refusal follows the start of a streamed answer.
+    TooLong {
+        have: u64,
+        limit: u64,
+        started: bool,
+    },
     Reset,
     Cut(FaultPoint),
     Truncate(FaultPoint),
-    Silence { at: FaultPoint, length: Option<Duration> },
+    Silence {
+        at: FaultPoint,
+        length: Option<Duration>,
+    },
     Split(Option<usize>),
-    Merge { all: bool },
+    Merge {
+        all: bool,
+    },
     Crlf,
-    Slow { gap: Duration, size: Option<usize> },
+    Slow {
+        gap: Duration,
+        size: Option<usize>,
+    },
     Malformed(FaultPoint),
-    Error { kind: ApiErrorKind, at: FaultPoint },
+    Error {
+        kind: ApiErrorKind,
+        at: FaultPoint,
+    },
     Usage(UsageFault),
     Duplicate(Option<String>),
     Unknown,
@@ -86,6 +106,8 @@ pub(crate) enum UsageFault {
     Null,
     Huge,
     Missing,
+    /// No count is larger.
+    AtMost(u64),
 }
 
 /// A fault plan that cannot be parsed.
@@ -322,9 +344,10 @@ fn too_long(mut words: FaultArguments<'_>) -> Result<FaultKind, String> {
         Some((have.trim().parse().ok()?, limit.trim().parse().ok()?))
     };
     let (have, limit) = words.take(pair).unwrap_or((1_048_233, 1_000_000));
+    let started = words.take(|word| (word == "started").then_some(())).is_some();
     words.end(
-        FaultKind::TooLong { have, limit },
-        "write `too-long` or the two numbers, such as `too-long=210000/200000`",
+        FaultKind::TooLong { have, limit, started },
+        "write `too-long`, the two numbers, such as `too-long=210000/200000`, and `+started` for a refusal inside a stream",
     )
 }
 
@@ -355,10 +378,12 @@ fn usage(mut words: FaultArguments<'_>) -> Result<FaultKind, String> {
         "null" => Some(UsageFault::Null),
         "huge" => Some(UsageFault::Huge),
         "missing" => Some(UsageFault::Missing),
-        _ => None,
+        most => most.parse().ok().map(UsageFault::AtMost),
     });
-    words
-        .end(FaultKind::Usage(wrong.unwrap_or(UsageFault::Zero)), "write `zero`, `null`, `huge` or `missing`")
+    words.end(
+        FaultKind::Usage(wrong.unwrap_or(UsageFault::Zero)),
+        "write `zero`, `null`, `huge`, `missing` or the largest count",
+    )
 }
 
 /// Parses `250ms`, `5s` or `2m`.

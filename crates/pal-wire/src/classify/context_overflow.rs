@@ -29,7 +29,7 @@ use NumberSlot::{Have, Other, Output, OutputLimit, Window};
 type OverflowPattern = &'static [(&'static str, Option<NumberSlot>)];
 
 /// All patterns, those with more numbers first, in lower case.
-const OVERFLOW_PATTERNS: [OverflowPattern; 19] = [
+const OVERFLOW_PATTERNS: [OverflowPattern; 20] = [
     // Anthropic, also behind Bedrock and Vertex.
     &[("prompt is too long", Some(Have)), (">", Some(Window))],
     &[("exceed context limit", Some(Have)), ("+", Some(Output)), (">", Some(Window))],
@@ -64,6 +64,12 @@ const OVERFLOW_PATTERNS: [OverflowPattern; 19] = [
         ("completion", None),
     ],
     &[("the input (", Some(Have)), ("longer than the model's context length (", Some(Window))],
+    // Text Generation Inference.
+    &[
+        ("`max_new_tokens` must be <=", Some(Window)),
+        ("given:", Some(Have)),
+        ("`inputs` tokens and", Some(Output)),
+    ],
     // llama.cpp.
     &[("request (", Some(Have)), ("exceeds the available context size (", Some(Window))],
     // Google.
@@ -77,8 +83,62 @@ const OVERFLOW_PATTERNS: [OverflowPattern; 19] = [
 ];
 
 /// Phrases that suffice without a number.
-const OVERFLOW_PHRASES: [&str; 3] =
-    ["prompt is too long", "exceed context limit", "input length exceeds the context length"];
+const OVERFLOW_PHRASES: [&str; 6] = [
+    "prompt is too long",
+    "exceed context limit",
+    "input length exceeds the context length",
+    "contextwindowexceeded",
+    "exceeds model limits",
+    "exceeds the model's limits",
+];
+
+/// Words of a sentence about the length of a prompt in no known wording: what is too long, in which unit, and that it is.
+const PROMPT_WORDS: [&str; 6] = ["context", "prompt", "input", "inputs", "sequence", "messages"];
+const LENGTH_WORDS: [&str; 5] = ["token", "tokens", "context", "length", "size"];
+const EXCESS_PHRASES: [&str; 11] = [
+    "exceed",
+    "too long",
+    "too large",
+    "too many tokens",
+    "longer than",
+    "larger than",
+    "greater than",
+    "maximum",
+    "not enough",
+    "overflow",
+    "at most",
+];
+/// Phrases of other refusals with the same words: of a field, of its characters, of a rate, of a body, of media.
+const OTHER_PHRASES: [&str; 12] = [
+    "string",
+    "character",
+    "schema",
+    "per min",
+    "per day",
+    "rate limit",
+    "quota",
+    "byte",
+    " mb",
+    "image",
+    "pdf",
+    "array",
+];
+/// Words before a number that call it a limit.
+const LIMIT_WORDS: [&str; 9] = [
+    "max",
+    "limit",
+    "window",
+    "context length of",
+    "context size",
+    "at most",
+    "up to",
+    "must be <=",
+    "cannot exceed",
+];
+/// Bytes before a number that say what it is.
+const LIMIT_WORDS_BYTES: usize = 32;
+/// Smallest number taken for a count of prompt tokens; smaller ones index messages or name versions.
+const PROMPT_TOKENS_MIN: u64 = 256;
 
 /// Returns the failure if the error reports a prompt that is too long.
 pub(super) fn overflow(error: &ErrorBody<'_>) -> Option<FailureKind> {
@@ -88,6 +148,8 @@ pub(super) fn overflow(error: &ErrorBody<'_>) -> Option<FailureKind> {
     let message = error.message.as_deref().or(error.plain).unwrap_or_default();
     let message = byte_prefix(message, MESSAGE_BYTES_MAX).to_ascii_lowercase();
     let found = OVERFLOW_PATTERNS.iter().find_map(|pattern| match_pattern(&message, pattern));
+    let has_figures = found.is_some_and(|found| found != ContextOverflow::UNKNOWN);
+    let found = if has_figures { found } else { unknown_wording(&message).or(found) };
     let is_matched = found.is_some() || OVERFLOW_PHRASES.iter().any(|words| message.contains(words));
     if !is_named && !is_matched {
         return None;
@@ -119,6 +181,50 @@ fn match_pattern(message: &str, pattern: OverflowPattern) -> Option<ContextOverf
         }
     }
     Some(found)
+}
+
+/// Recognizes a message in no known wording; of two numbers the smaller one is the window.
+fn unknown_wording(message: &str) -> Option<ContextOverflow> {
+    let contains = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
+    let is_word_of = |list: &[&str]| {
+        message
+            .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+            .any(|word| list.contains(&word))
+    };
+    if !is_word_of(&PROMPT_WORDS)
+        || !is_word_of(&LENGTH_WORDS)
+        || !contains(&EXCESS_PHRASES)
+        || contains(&OTHER_PHRASES)
+    {
+        return None;
+    }
+    let mut numbers = Vec::new();
+    let mut rest = message;
+    while let Some(start) = rest.find(|letter: char| letter.is_ascii_digit()) {
+        let before = message.len() - rest.len() + start;
+        let Some((number, behind)) = next_number(&rest[start..]) else { break };
+        if number >= PROMPT_TOKENS_MIN {
+            numbers.push((number, before));
+        }
+        rest = behind;
+    }
+    Some(match numbers.as_slice() {
+        [(one, _), (other, _)] if one != other => ContextOverflow {
+            prompt: Some(*one.max(other)),
+            window: Some(*one.min(other)),
+            ..ContextOverflow::UNKNOWN
+        },
+        [(number, before)] => {
+            let start = message.floor_char_boundary(before.saturating_sub(LIMIT_WORDS_BYTES));
+            let is_limit = LIMIT_WORDS.iter().any(|word| message[start..*before].contains(word));
+            let number = Some(*number);
+            match is_limit {
+                true => ContextOverflow { window: number, ..ContextOverflow::UNKNOWN },
+                false => ContextOverflow { prompt: number, ..ContextOverflow::UNKNOWN },
+            }
+        }
+        _ => ContextOverflow::UNKNOWN,
+    })
 }
 
 /// Returns the next number within a few words, and the text after it. Commas may group its digits.

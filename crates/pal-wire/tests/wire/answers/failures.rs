@@ -193,6 +193,71 @@ fn prompt_too_long_is_recognized_for_every_provider() {
 }
 
 #[test]
+fn other_wordings_of_a_long_prompt_are_recognized_with_their_numbers() {
+    let window = |window: u64| {
+        FailureKind::TooLong(ContextOverflow { window: Some(window), ..ContextOverflow::UNKNOWN })
+    };
+    let table = [
+        (
+            "The decoder prompt (length 51234) is longer than the maximum model length of 32768. Make sure that `max_model_len` is no smaller than the number of text tokens.",
+            too_long(51_234, 32_768),
+        ),
+        (
+            "Prompt contains 51234 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+            too_long(51_234, 32_768),
+        ),
+        (
+            "This model's maximum prompt length is 131072 but the request contains 151234 tokens.",
+            too_long(151_234, 131_072),
+        ),
+        (
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 100 `max_new_tokens`",
+            too_long_together(5000, 100, 4096),
+        ),
+        (
+            "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough.",
+            too_long(9000, 4096),
+        ),
+        ("Context size has been exceeded.", UNKNOWN_LENGTH),
+        ("litellm.ContextWindowExceededError: the model refused the request", UNKNOWN_LENGTH),
+        (
+            "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000.",
+            too_long(5000, 4081),
+        ),
+        ("Requested tokens (9000) exceed context window of 8192", too_long(9000, 8192)),
+        ("Requested tokens (9,000) exceed context window of 8,192", too_long(9000, 8192)),
+        ("The prompt exceeds the context window of 8192 tokens", window(8192)),
+        ("Request exceeds model limits", UNKNOWN_LENGTH),
+    ];
+    for (message, expected) in table {
+        let body =
+            serde_json::json!({"error": {"message": message, "type": "invalid_request_error"}}).to_string();
+        assert_eq!(fail(400, &body).kind, expected, "{message}");
+        let body = serde_json::json!({"error": {"message": message, "type": "server_error"}}).to_string();
+        assert_eq!(fail(500, &body).kind, expected, "{message}");
+    }
+}
+
+#[test]
+fn other_refusals_with_similar_words_are_no_long_prompts() {
+    for message in [
+        "Invalid 'input[3].name': string too long. Expected a string with maximum length 64, but got a string with length 70 instead.",
+        "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes",
+        "input_schema: maximum nesting depth exceeded",
+        "max_tokens must be at least 1",
+        "messages: at least one message is required",
+        "Unsupported value: 'temperature' does not support 0.5 with this model.",
+        "Invalid 'input': array too long. Expected an array with maximum length 2048, but got an array with length 3000 instead.",
+        "thinking.budget_tokens: must be greater than or equal to 1024",
+        "The maximum number of tools is 128",
+    ] {
+        let body =
+            serde_json::json!({"error": {"message": message, "type": "invalid_request_error"}}).to_string();
+        assert_eq!(fail(400, &body).kind, FailureKind::Invalid, "{message}");
+    }
+}
+
+#[test]
 fn code_overrides_type_and_type_overrides_status() {
     use FailureKind::*;
     let coded = |kind: &str, code: &str| {
