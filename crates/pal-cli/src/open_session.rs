@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pal_agent::{cache_settings, directory_around, session_directory};
+use pal_agent::{cache_settings, directory_around, run_settings, session_directory};
 use pal_engine::{EngineError, SessionConfig};
 use pal_model::{IdSource, LogEntry, ModelCard, Timestamp};
 use pal_store::{LogReader, OpenError};
@@ -13,11 +13,9 @@ use pal_view::{ViewScope, WindowLimits};
 use crate::failure::Failure;
 use crate::loaded_session::{self, card, lens};
 use crate::notices::{Notices, print_notice};
+use crate::session_ledger::newest;
 use crate::settings::Settings;
 use pal_report::stored_sessions::{self, StoredSession};
-
-/// Default output limit of a request, in tokens.
-pub(crate) const TOKENS_MAX: u64 = 8_000;
 
 /// A session that is open for changes, with its configuration.
 pub(crate) struct OpenSession {
@@ -70,7 +68,7 @@ impl OpenSession {
 pub(crate) fn engine(card: &ModelCard, log: &Path, settings: &Settings) -> SessionConfig {
     let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
     let limits = WindowLimits::new(card, &settings.window_for(&card.model));
-    let max_tokens = TOKENS_MAX.min(card.max_output);
+    let max_tokens = run_settings(settings, card).output_tokens;
     let mut engine = SessionConfig::for_log(&log, settings.context_policy(), limits, max_tokens)
         .with_cache(cache_settings(settings, card));
     if !settings.may_compact() {
@@ -107,6 +105,11 @@ pub(crate) fn now() -> Timestamp {
 /// Seed for the ids of this process.
 pub(crate) fn random_seed() -> u64 {
     RandomState::new().hash_one(std::process::id())
+}
+
+/// Finds the file of a named session, or of the newest one of the current directory.
+pub(crate) fn find_or_newest(name: Option<&str>, settings: &Settings) -> Result<PathBuf, Failure> {
+    name.map_or_else(|| newest(settings), |name| find(name, settings))
 }
 
 /// Finds the file of a session by its path, its directory, or its id or the start of it.

@@ -9,7 +9,7 @@ use pal_report::session_name;
 use crate::failure::Failure;
 use crate::loaded_session::LoadedSession;
 use crate::notices::Notices;
-use crate::open_session::find;
+use crate::open_session::find_or_newest;
 use crate::settings::Settings;
 use pal_report::stored_sessions;
 
@@ -30,10 +30,7 @@ impl SessionLedger {
         settings: &Settings,
         notices: &Notices,
     ) -> Result<SessionLedger, Failure> {
-        let path = match session {
-            Some(name) => find(name, settings)?,
-            None => newest(settings)?,
-        };
+        let path = find_or_newest(session, settings)?;
         let is_reported = notices.allows_progress() && report_reading(&path);
         let session = LoadedSession::read_all(&path, settings)?;
         for problem in &session.problems {

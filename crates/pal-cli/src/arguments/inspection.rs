@@ -1,7 +1,5 @@
 //! Arguments of `pal tokens`, `pal render`, `pal check` and `pal view`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
 use super::{ColorArg, EstimatorArg};
@@ -12,12 +10,13 @@ use super::{ColorArg, EstimatorArg};
 /// states, and for every call the estimate beside the provider's count.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal tokens demo/session.jsonl\n  pal tokens --model claude-haiku-5-5 session.jsonl\n  pal tokens --json session.jsonl | jq .total"
+    after_help = "Examples:\n  pal tokens                                newest session of this directory\n  pal tokens 0199a8f2\n  pal tokens --model claude-haiku-5-5 session.jsonl\n  pal tokens --json session.jsonl | jq .total"
 )]
 pub(crate) struct TokensArgs {
-    /// Session: a log of pal or another agent's session file
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// Session: a log of pal, a session id or the start of one, or another agent's session file (default: the newest
+    /// session of the current directory)
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: Option<String>,
     /// Count for this model instead of the session's own
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
@@ -31,15 +30,16 @@ pub(crate) struct TokensArgs {
 
 /// Print the next request of a session, or an earlier one
 ///
-/// Writes the exact request body to standard output; `pal render SESSION | pal check -` validates it.
+/// Writes the exact request body to standard output; `pal render | pal check` validates it.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal render session.jsonl | pal check -\n  pal render --at 12 session.jsonl | head -c 2000"
+    after_help = "Examples:\n  pal render | pal check                    newest session of this directory\n  pal render --at 12 session.jsonl | head -c 2000"
 )]
 pub(crate) struct RenderArgs {
-    /// Session: its id, a log of pal or another agent's session file
+    /// Session: a log of pal, a session id or the start of one, or another agent's session file (default: the newest
+    /// session of the current directory)
     #[arg(value_name = "SESSION")]
-    pub(crate) file: PathBuf,
+    pub(crate) session: Option<String>,
     /// Request that led to response N, counted from 1 (default: the next request)
     #[arg(long, value_name = "N")]
     pub(crate) at: Option<usize>,
@@ -64,12 +64,12 @@ pub(crate) struct RenderArgs {
 /// file, or - for standard input, is validated as a request body: prints its contents, or the provider's error and exits with 1.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal check 0199a8f2\n  pal check 0199a8f2 --repair\n  pal check body.json\n  pal render session.jsonl | pal check -"
+    after_help = "Examples:\n  pal check 0199a8f2\n  pal check 0199a8f2 --repair\n  pal check body.json\n  pal render session.jsonl | pal check"
 )]
 pub(crate) struct CheckArgs {
-    /// Session, or the file of a request body; - reads a body from standard input
+    /// Session, or the file of a request body; - reads a body from standard input (default: what is piped in)
     #[arg(value_name = "SESSION|FILE")]
-    pub(crate) subject: String,
+    pub(crate) subject: Option<String>,
     /// Repair a damaged log by appending to it
     #[arg(long)]
     pub(crate) repair: bool,

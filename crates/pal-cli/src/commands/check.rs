@@ -2,7 +2,7 @@
 
 mod log_check;
 
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -26,16 +26,17 @@ pub(crate) fn check(
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    if let Some(path) = log_check::find_log(arguments, settings)? {
-        return log_check::check_log(&path, arguments, out);
+    let subject = subject(arguments)?;
+    if let Some(path) = log_check::find_log(subject, arguments, settings)? {
+        return log_check::check_log(&path, subject, arguments, out);
     }
     if arguments.repair {
         return Err(Failure::usage_error(
-            format!("`{}` is not a log of pal; only those can be repaired", arguments.subject),
+            format!("`{subject}` is not a log of pal; only those can be repaired"),
             "give the id of a session or the path of its log",
         ));
     }
-    let file = Path::new(&arguments.subject);
+    let file = Path::new(subject);
     let body = if file == Path::new("-") { read_standard_input()? } else { read_file(file)? };
     let model = arguments.model.clone().or_else(|| model_of(&body));
     let card = model.map(|model| card(settings, &model, &Notices::to_stderr()));
@@ -80,6 +81,18 @@ pub(crate) fn check(
             }
             Ok(ExitCode::from(crate::exit_codes::ERROR))
         }
+    }
+}
+
+/// What to check: the named session or file, else what is piped in.
+fn subject(arguments: &CheckArgs) -> Result<&str, Failure> {
+    match arguments.subject.as_deref() {
+        Some(subject) => Ok(subject),
+        None if std::io::stdin().is_terminal() => Err(Failure::usage_error(
+            "nothing to check",
+            "name a session or the file of a request body, or pipe a body in: `pal render | pal check`",
+        )),
+        None => Ok("-"),
     }
 }
 

@@ -5,7 +5,7 @@ mod planned_session;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use pal_agent::ttl_preference;
+use pal_agent::{run_settings, ttl_preference};
 use pal_context::RequestParams;
 use pal_context::cache::choose_ttl;
 use pal_events::call_subject;
@@ -16,7 +16,7 @@ use crate::arguments::{ContextArgs, RequestPartArg};
 use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, lens};
 use crate::notices::Notices;
-use crate::open_session::{TOKENS_MAX, engine, find, model_card, now};
+use crate::open_session::{engine, find, model_card, now};
 use crate::settings::Settings;
 use crate::terminal_style::{columns, style_for};
 
@@ -82,7 +82,7 @@ fn stored_report(
 fn next_request(view: &View, settings: &Settings) -> Request {
     let (lifetime, _) = choose_ttl(view, &settings.context_policy(), ttl_preference(settings), None);
     let options = RenderOptions {
-        max_tokens: TOKENS_MAX.min(view.lens().card.max_output),
+        max_tokens: run_settings(settings, &view.lens().card).output_tokens,
         stream: true,
         spell_out_unseen: false,
     };

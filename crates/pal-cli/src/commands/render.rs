@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use pal_agent::run_settings;
 use pal_model::LogEntry;
 use pal_view::{RenderOptions, View, ViewScope, WindowLimits};
 use serde_json::json;
@@ -12,7 +13,7 @@ use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, lens};
 use crate::next_request::{NextRequestParams, request_at};
 use crate::notices::Notices;
-use crate::open_session::{self, TOKENS_MAX};
+use crate::open_session::find_or_newest;
 use crate::settings::Settings;
 
 pub(crate) fn render(
@@ -20,17 +21,14 @@ pub(crate) fn render(
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    let file = match arguments.file.exists() {
-        true => arguments.file.clone(),
-        false => open_session::find(&arguments.file.to_string_lossy(), settings)?,
-    };
+    let file = find_or_newest(arguments.session.as_deref(), settings)?;
     let session = LoadedSession::read(&file, settings)?;
     let (end, model) = session.request_point(arguments.at, arguments.model.as_ref())?;
     let card = card(settings, &model, &Notices::to_stderr());
     let scope = if arguments.whole { ViewScope::Whole } else { ViewScope::Current };
     let entries: Vec<LogEntry> = session.branch[..end].to_vec();
     let view = View::from_branch(lens(&card, settings.estimator, scope), entries);
-    let max_tokens = TOKENS_MAX.min(card.max_output);
+    let max_tokens = run_settings(settings, &card).output_tokens;
     let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: arguments.stand_in };
     let carried = NextRequestParams::after_request(request_at(&session.branch, end), &view, &card, settings);
     carried.print_notices();

@@ -13,6 +13,7 @@ use crate::arguments::TokensArgs;
 use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, lens};
 use crate::notices::{Notices, print_notice};
+use crate::open_session::find_or_newest;
 use crate::settings::Settings;
 use crate::terminal_style::{auto_style, bold, yellow};
 
@@ -35,7 +36,8 @@ pub(crate) fn tokens(
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    let session = LoadedSession::read(&arguments.file, settings)?;
+    let file = find_or_newest(arguments.session.as_deref(), settings)?;
+    let session = LoadedSession::read(&file, settings)?;
     let model = arguments.model.clone().or_else(|| session.model_of_request(session.branch.len()));
     let model =
         model.ok_or_else(|| Failure::with_hint("the session names no model", "name one with --model"))?;

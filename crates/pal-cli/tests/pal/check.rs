@@ -180,4 +180,22 @@ fn rendered_requests_of_own_sessions_are_valid() {
         let checked = home.run(&["check", &body]);
         assert!(checked.code == 0 && checked.out.starts_with("valid: "), "{}{}", checked.out, checked.err);
     }
+    // Without names: the newest session of the directory, and the piped body.
+    let rendered = home.run_in(&project, &["render"]);
+    assert_eq!(rendered.code, 0, "{}", rendered.err);
+    let checked = home.run_with_input(&["check"], rendered.out.as_bytes());
+    assert!(checked.code == 0 && checked.out.starts_with("valid: "), "{}{}", checked.out, checked.err);
+    let tokens = home.run_in(&project, &["tokens"]);
+    assert_eq!((tokens.code, tokens.out == home.run(&["tokens", id]).out), (0, true), "{}", tokens.err);
+}
+
+#[test]
+fn rendered_requests_have_the_answer_length_of_the_settings() {
+    let home = TestHome::new();
+    let project = home.path().join("project");
+    std::fs::create_dir_all(project.join(".git")).unwrap();
+    assert_eq!(home.run_in(&project, &["-p", "--provider", "sim", "Say hello."]).code, 0);
+    home.file("pal/settings.toml", "max_output_tokens = 1234\n");
+    let rendered = home.run_in(&project, &["render"]);
+    assert!(rendered.out.contains("\"max_tokens\":1234"), "{}{}", rendered.out, rendered.err);
 }

@@ -18,11 +18,15 @@ use crate::progress::BytesProgress;
 use crate::settings::Settings;
 
 /// Finds the log to check; none for a request body.
-pub(super) fn find_log(arguments: &CheckArgs, settings: &Settings) -> Result<Option<PathBuf>, Failure> {
-    if arguments.subject == "-" {
+pub(super) fn find_log(
+    subject: &str,
+    arguments: &CheckArgs,
+    settings: &Settings,
+) -> Result<Option<PathBuf>, Failure> {
+    if subject == "-" {
         return Ok(None);
     }
-    let path = find(&arguments.subject, settings)?;
+    let path = find(subject, settings)?;
     let is_log = match LogReader::open(&path).and_then(|reader| reader.is_log()) {
         Err(OpenError::NotAFile { .. } | OpenError::File(_)) => return Ok(None),
         Err(error) => return Err(Failure::new(error.to_string())),
@@ -40,6 +44,7 @@ pub(super) fn find_log(arguments: &CheckArgs, settings: &Settings) -> Result<Opt
 /// Verifies a log, repairs it if requested, and prints the findings.
 pub(super) fn check_log(
     path: &Path,
+    subject: &str,
     arguments: &CheckArgs,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
@@ -70,7 +75,7 @@ pub(super) fn check_log(
     }
     let is_well = found.problems.is_empty() || arguments.repair;
     if !is_well && !arguments.json {
-        print_notice(format_args!("`pal check {} --repair` repairs it by appending", arguments.subject));
+        print_notice(format_args!("`pal check {subject} --repair` repairs it by appending"));
     }
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(crate::exit_codes::ERROR) })
 }
