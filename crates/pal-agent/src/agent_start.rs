@@ -437,8 +437,7 @@ fn recording_sink<'a>(
 fn conversation_model(options: &AgentOptions, opened: &OpenedSession) -> ConversationModel {
     let connection = Arc::clone(&options.model.connection);
     let card = options.model.lens.card.clone();
-    let cache_key = opened.session.view().branch().first().map(|entry| format!("pal-{}", entry.id));
-    let encoder = RequestEncoder::new(&card, connection.endpoint().dialect(), cache_key);
+    let encoder = RequestEncoder::new(&card, connection.endpoint().dialect(), opened.session.cache_key());
     ConversationModel {
         connection,
         encoder,

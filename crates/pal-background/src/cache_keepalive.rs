@@ -146,7 +146,8 @@ impl KeepaliveThread {
             return None;
         }
         let dialect = self.line.endpoint().dialect();
-        let call = RequestEncoder::new(&self.card, dialect, None).encode(&request, pause.pinging.betas());
+        let mut encoder = RequestEncoder::new(&self.card, dialect, pause.pinging.cache_key());
+        let call = encoder.encode(&request, pause.pinging.betas());
         let timed = TimedExchange::begin(source.clone(), &self.card, dialect, request.max_tokens());
         let (exchange, exchanged) = timed.ask_in_background(&self.line, call, &self.card, &pause.cancel);
         if let Some(usage) = exchange.usage() {

@@ -126,7 +126,8 @@ impl ForkRunner {
     /// Like [`ForkRunner::run`]; `report` is valid even after a failure.
     pub(crate) fn run_with_report(mut self, directive: &str, report: &mut ForkReport) -> Result<(), String> {
         let model = self.model.clone();
-        let encoder = RequestEncoder::new(&model.card, model.connection.endpoint().dialect(), None);
+        let dialect = model.connection.endpoint().dialect();
+        let encoder = RequestEncoder::new(&model.card, dialect, self.fork.cache_key());
         self.drive(&mut ModelRequester { model, encoder }, directive, report)
     }
 

@@ -71,7 +71,8 @@ impl PromptSuggester {
         let Some(answer_tokens) = fork.answer_room(ANSWER_TOKENS.min(self.card.max_output)) else { return };
         let request = fork.request(answer_tokens);
         let dialect = self.connection.endpoint().dialect();
-        let call = RequestEncoder::new(&self.card, dialect, None).encode(&request, fork.betas());
+        let mut encoder = RequestEncoder::new(&self.card, dialect, fork.cache_key());
+        let call = encoder.encode(&request, fork.betas());
         let cancel = CancelToken::new();
         let (connection, card) = (Arc::clone(&self.connection), self.card.clone());
         let (budget, exchanges) = (Arc::clone(&self.budget), Arc::clone(&self.exchanges));

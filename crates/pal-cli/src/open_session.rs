@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pal_agent::{cache_settings, directory_around, run_settings, session_directory};
-use pal_engine::{EngineError, SessionConfig};
+use pal_engine::{EngineError, SessionConfig, cache_key};
 use pal_model::{IdSource, LogEntry, ModelCard, Timestamp};
 use pal_store::{LogReader, OpenError};
 use pal_view::{ViewScope, WindowLimits};
@@ -89,11 +89,6 @@ pub(crate) fn model_card(
     let model = model
         .ok_or_else(|| Failure::with_hint("the session does not name its model", "name one with --model"))?;
     Ok(card(settings, &model, notices))
-}
-
-/// Cache key that routes all requests of a session, its forks and branches included, to one provider cache.
-pub(crate) fn cache_key(branch: &[LogEntry]) -> Option<String> {
-    branch.first().map(|entry| format!("pal-{}", entry.id))
 }
 
 /// Current time.

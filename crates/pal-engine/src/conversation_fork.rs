@@ -54,10 +54,20 @@ impl Session {
 }
 
 impl Session {
+    /// Routes all requests of a session, its forks and branches included, to one provider cache.
+    pub fn cache_key(&self) -> Option<String> {
+        cache_key(self.view.branch())
+    }
+
     /// Newest entry before a response whose calls may still be running.
     pub fn newest_known(&self) -> Option<EntryId> {
         newest(self.view.branch())
     }
+}
+
+/// Routes all requests of a session to one provider cache.
+pub fn cache_key(branch: &[LogEntry]) -> Option<String> {
+    branch.first().map(|entry| format!("pal-{}", entry.id))
 }
 
 /// Newest message before a response whose calls may still be running.
@@ -104,6 +114,11 @@ impl ConversationFork {
         };
         aside.push(EntryDraft::prefix(prefix));
         aside
+    }
+
+    /// Routes the fork's requests to the cache of its conversation; none for a conversation of its own.
+    pub fn cache_key(&self) -> Option<String> {
+        cache_key(self.view.branch()).filter(|_| self.is_fork)
     }
 
     /// Newest entry of the conversation known to the fork; results of calls still running are not.

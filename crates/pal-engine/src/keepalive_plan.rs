@@ -55,6 +55,11 @@ impl KeepalivePlan {
         (ping, request)
     }
 
+    /// Routes the request to the cache of the session.
+    pub fn cache_key(&self) -> Option<String> {
+        self.fork.cache_key()
+    }
+
     /// Beta headers of the request.
     pub fn betas(&self) -> &[SmolStr] {
         self.fork.betas()

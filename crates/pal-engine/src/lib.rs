@@ -64,7 +64,7 @@ mod watched_request;
 
 pub use announcement::PendingAnnouncement;
 pub use cache_watch::AnsweredRequest;
-pub use conversation_fork::ConversationFork;
+pub use conversation_fork::{ConversationFork, cache_key};
 pub use error::EngineError;
 pub use keepalive_plan::KeepalivePlan;
 pub use model_client::{

@@ -46,8 +46,7 @@ impl AgentRuntime<'_> {
     fn answer_with(&mut self, profile: ModelProfile, session: &mut Session, config: &mut SessionConfig) {
         let ModelProfile { lens, limits, cache, .. } = profile;
         let dialect = self.model.connection.endpoint().dialect();
-        let cache_key = session.view().branch().first().map(|entry| format!("pal-{}", entry.id));
-        self.model.encoder = RequestEncoder::new(&lens.card, dialect, cache_key);
+        self.model.encoder = RequestEncoder::new(&lens.card, dialect, session.cache_key());
         self.model.card = lens.card.clone();
         self.project.prompt.switch_model(&lens.card, limits.window);
         self.switches.set_limits(&limits);

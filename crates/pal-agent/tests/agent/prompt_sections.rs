@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use pal_agent_testkit::{AgentWorld, PATIENCE, ProviderSetup, calls, says};
 use pal_events::{AgentEvent, PermissionAnswer};
+use pal_wire::Dialect;
 use serde_json::{Value, json};
 
 use crate::{BYPASS, bash, caller, last_message};
@@ -245,15 +246,24 @@ fn an_injected_cache_break_is_reported_with_its_section() {
 
 #[test]
 fn a_prompt_is_suggested_by_a_fork_that_reads_the_cache() {
-    let world = AgentWorld::new(ProviderSetup::answers(|_, ask| {
+    // The Responses API finds a cache by the key that the conversation sends.
+    for (dialect, model) in [(Dialect::Messages, "claude-opus-5-5"), (Dialect::Responses, "gpt-5.1")] {
+        suggestion_reads_the_cache(dialect, model);
+    }
+}
+
+fn suggestion_reads_the_cache(dialect: Dialect, model: &str) {
+    let setup = ProviderSetup::answers(|_, ask| {
         match last_message(ask).contains("Predict what the user will most likely type next") {
             true => says("run the tests"),
             false => says("Changed."),
         }
-    }));
+    });
+    let world = AgentWorld::new(ProviderSetup { dialect, ..setup });
     world.file("CLAUDE.md", &"A line that is like all the others in this file.\n".repeat(600));
     let asker = |_: &pal_events::PermissionQuestion| PermissionAnswer::No(None);
-    let mut agent = world.start_with("prompt_suggestions = true\n", |options| {
+    let settings = format!("prompt_suggestions = true\nmodel = \"{model}\"\n");
+    let mut agent = world.start_with(&settings, |options| {
         options.permissions.asker = Some(Arc::new(asker));
     });
     let (sender, suggested) = channel();
@@ -273,7 +283,7 @@ fn a_prompt_is_suggested_by_a_fork_that_reads_the_cache() {
         AgentEvent::ExchangeEnded(report) if report.source.as_str() == "suggest" => report.usage.clone(),
         _ => None,
     });
-    assert!(usage[0].cache_read_input_tokens > 2_000, "{usage:?}");
+    assert!(usage[0].cache_read_input_tokens > 2_000, "{dialect:?}: {usage:?}");
 }
 
 #[test]

@@ -27,10 +27,10 @@ use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, lens};
 use crate::next_request::{NextRequestParams, request_at};
 use crate::notices::{Notices, print_notice};
-use crate::open_session::cache_key;
 use crate::progress::Countdown;
 use crate::provider::{chosen_provider, endpoint, provider_policy, runtime, simulator, usual_dialect};
 use crate::settings::Settings;
+use pal_engine::cache_key;
 
 pub(crate) fn ask(
     arguments: &AskArgs,
