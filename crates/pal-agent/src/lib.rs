@@ -10,6 +10,7 @@ mod agent_handle;
 mod agent_inbox;
 mod agent_runtime;
 mod agent_start;
+mod approved_plan;
 mod background_tasks;
 mod conversation_model;
 mod day_budget;
@@ -49,6 +50,7 @@ mod user_shell;
 pub use agent::Agent;
 pub use agent_commands::CompactionPreview;
 pub use agent_handle::AgentHandle;
+pub use approved_plan::approved_plan;
 pub use error::AgentError;
 pub use idle_session::{CacheLifetime, IdleOutcome};
 pub use model_settings::{cache_settings, learned_limits, run_settings, ttl_preference};
@@ -58,7 +60,7 @@ pub use options::{
     SubagentOptions, TeammateCommand, ToolOptions,
 };
 pub use parent_agent::{MessagePurpose, ParentAgent};
-pub use restored_files::{directory_around, text_inside};
+pub use restored_files::{directory_around, restored_file};
 pub use rewind::RewindReport;
 pub use rewind_mark::RewindScope;
 pub use session_directory::{is_same_directory, session_directory};

@@ -8,6 +8,7 @@ use std::fs::OpenOptions;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use pal_model::KnownFile;
 use pal_permissions::is_credential_path;
 
 /// Maximum bytes of a restored file.
@@ -27,8 +28,21 @@ pub fn directory_around(current: &Path, directory: &Path) -> Result<PathBuf, Str
     }
 }
 
+/// Text of a file inside a directory, truncated to `bytes_max`, and its real path and state for tools that want it to be read
+/// before it is changed; the error says why it is not read.
+pub fn restored_file(
+    directory: &Path,
+    path: &str,
+    bytes_max: usize,
+) -> Result<(String, Option<(String, KnownFile)>), String> {
+    let text = text_inside(directory, path, bytes_max)?;
+    let real = real_path_inside(directory, path)?;
+    let seen = pal_tools::file_seen(&real).map(|seen| (real.display().to_string(), seen));
+    Ok((text, seen))
+}
+
 /// Text of a file inside a directory, truncated to `bytes_max`; the error says why it is not read.
-pub fn text_inside(directory: &Path, path: &str, bytes_max: usize) -> Result<String, String> {
+fn text_inside(directory: &Path, path: &str, bytes_max: usize) -> Result<String, String> {
     let real = real_path_inside(directory, path)?;
     let failure = |error: std::io::Error| error.to_string();
     // Checked before opening: opening a pipe without a writer would block forever.

@@ -1,5 +1,6 @@
 //! Refreshes model cards from the provider's Models endpoint (§0.1).
 
+use std::path::Path;
 use std::time::Duration;
 
 use pal_model::ModelCard;
@@ -30,7 +31,7 @@ pub(crate) fn refresh_models(
     let home = settings.home.as_deref().ok_or_else(|| {
         Failure::with_hint("model cards cannot be saved: neither PAL_HOME nor HOME is set", "set one of them")
     })?;
-    let file = file_name(provider).ok_or_else(|| {
+    let refreshed = refreshed_cards(provider, home, settings).ok_or_else(|| {
         Failure::with_hint(
             "Bedrock and Vertex do not list windows and prices of models",
             "refresh from anthropic, or describe the model in models.toml in the home directory",
@@ -51,7 +52,6 @@ pub(crate) fn refresh_models(
     })?;
     // A dated name has the prices of its model.
     let like = |id: &str| settings.cards.table_name(id).filter(|name| *name != id).map(str::to_owned);
-    let refreshed = RefreshedCards::in_home(home, file);
     let table = model_list_table(&listed, like);
     refreshed.write(&table).map_err(|error| Failure::of_file(refreshed.path(), &error))?;
     Ok(listed)
@@ -81,7 +81,7 @@ pub(crate) fn card_from_provider(
     if !settings.refresh_models || provider == ProviderArg::Sim || !has_access(provider, settings) {
         return None;
     }
-    let refreshed = RefreshedCards::in_home(settings.home.as_deref()?, file_name(provider)?);
+    let refreshed = refreshed_cards(provider, settings.home.as_deref()?, settings)?;
     if refreshed.age().is_some_and(|age| age < START_INTERVAL) {
         return None;
     }
@@ -91,12 +91,13 @@ pub(crate) fn card_from_provider(
     found.notice.is_none().then_some(found.card)
 }
 
-/// Name of a provider's file: both OpenAI dialects have one list. None for cloud platforms, whose lists say nothing
-/// of windows and prices.
-fn file_name(provider: ProviderArg) -> Option<&'static str> {
+/// File of a provider's server: both OpenAI dialects have one list. None for cloud platforms, whose lists say nothing of
+/// windows and prices.
+fn refreshed_cards(provider: ProviderArg, home: &Path, settings: &Settings) -> Option<RefreshedCards> {
+    let [(_, anthropic), (_, openai)] = RefreshedCards::of_endpoints(home, &settings.endpoints);
     match provider {
-        ProviderArg::Anthropic | ProviderArg::Sim => Some("anthropic"),
-        ProviderArg::Openai | ProviderArg::Chat => Some("openai"),
+        ProviderArg::Anthropic | ProviderArg::Sim => Some(anthropic),
+        ProviderArg::Openai | ProviderArg::Chat => Some(openai),
         ProviderArg::Bedrock | ProviderArg::Vertex => None,
     }
 }

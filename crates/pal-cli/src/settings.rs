@@ -6,7 +6,8 @@ use pal_model::ModelCatalog;
 use pal_project::{find_project_root, managed_folders};
 pub(crate) use pal_settings::{EstimatorSetting, Settings};
 use pal_settings::{
-    FlagSetting, KEYS_FILE, MODEL_PROVIDERS, RefreshedCards, SettingsError, SettingsInput, SettingsSource,
+    FlagSetting, KEYS_FILE, ProviderEndpoints, REFRESHED_CARDS_PREFIX, RefreshedCards, SettingsError,
+    SettingsInput, SettingsSource,
 };
 
 use crate::failure::Failure;
@@ -33,7 +34,6 @@ pub(crate) fn settings_at(directory: Option<PathBuf>, typed: TypedSettings) -> R
     if let Some(home) = &home {
         check_home(home, directory.as_deref())?;
     }
-    let cards = home.as_ref().map(|home| cards_of(home)).transpose()?;
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
     };
@@ -42,7 +42,7 @@ pub(crate) fn settings_at(directory: Option<PathBuf>, typed: TypedSettings) -> R
     let sources = SettingsInput {
         allowed,
         home,
-        cards,
+        cards: None,
         project: directory.map(|directory| find_project_root(&directory)),
         managed: managed_folders().pop().map(|folder| folder.join("settings.toml")),
         claude_managed: managed_folders().into_iter().next(),
@@ -51,7 +51,11 @@ pub(crate) fn settings_at(directory: Option<PathBuf>, typed: TypedSettings) -> R
         variables: std::env::vars_os().filter_map(text).collect(),
         flags: typed.flags,
     };
-    Ok(Settings::read(sources)?)
+    let mut settings = Settings::read(sources)?;
+    if let Some(home) = settings.home.clone() {
+        settings.cards = cards_of(&home, &settings.endpoints)?;
+    }
+    Ok(settings)
 }
 
 /// Sources of `--setting-sources`.
@@ -93,7 +97,10 @@ pub(crate) fn full_model_name(name: &str, settings: &Settings) -> String {
 fn check_home(home: &Path, directory: Option<&Path>) -> Result<(), Failure> {
     let mut paths = vec![home.to_owned()];
     paths.extend(["settings.toml", "flags.toml", "models.toml", KEYS_FILE].map(|name| home.join(name)));
-    paths.extend(MODEL_PROVIDERS.map(|provider| RefreshedCards::in_home(home, provider).path().to_owned()));
+    let files = std::fs::read_dir(home).into_iter().flatten().filter_map(Result::ok);
+    let refreshed =
+        files.filter(|file| file.file_name().to_string_lossy().starts_with(REFRESHED_CARDS_PREFIX));
+    paths.extend(refreshed.map(|file| file.path()));
     paths.extend(directory.map(|directory| allowed_file(home, directory)));
     pal_store::check_owner_and_mode(&paths)
         .map_err(|error| Failure::with_hint(error.to_string(), error.hint()))
@@ -126,9 +133,10 @@ impl From<SettingsError> for Failure {
 }
 
 /// All model cards: built in, overridden by what providers reported, overridden by the user's.
-fn cards_of(home: &Path) -> Result<ModelCatalog, Failure> {
-    let refreshed = MODEL_PROVIDERS.map(|provider| RefreshedCards::in_home(home, provider));
-    let shipped = refreshed.iter().fold(ModelCatalog::built_in(), |cards, refreshed| refreshed.apply(cards));
+fn cards_of(home: &Path, endpoints: &ProviderEndpoints) -> Result<ModelCatalog, Failure> {
+    let refreshed = RefreshedCards::of_endpoints(home, endpoints);
+    let apply = |cards, (_, refreshed): &(&str, RefreshedCards)| refreshed.apply(cards);
+    let shipped = refreshed.iter().fold(ModelCatalog::built_in(), apply);
     let path = &home.join("models.toml");
     match std::fs::read_to_string(path) {
         Ok(text) => shipped.with_overrides(&text).map_err(|error| {

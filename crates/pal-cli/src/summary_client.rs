@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pal_agent::text_inside;
+use pal_agent::restored_file;
 use pal_context::{FileRequest, RestoredFile, SummaryQuestion, SummaryReply};
 use pal_engine::{
     CompactionObserver, FileReader, ModelClient, Notifier, OutgoingRequest, RequestOutcome, SummaryExchange,
@@ -143,11 +143,12 @@ impl ModelClient for SummaryClient {
 impl FileReader for SummaryClient {
     fn read_file(&mut self, wanted: &FileRequest) -> RestoredFile {
         let read = match &self.files {
-            Ok(directory) => text_inside(directory, &wanted.path, wanted.bytes_max),
+            Ok(directory) => restored_file(directory, &wanted.path, wanted.bytes_max),
             Err(why) => Err(why.clone()),
         };
-        let text = read.map_err(|why| self.not_read.push((wanted.path.clone(), why))).ok();
-        RestoredFile { path: wanted.path.clone(), text, seen: None }
+        let read = read.map_err(|why| self.not_read.push((wanted.path.clone(), why))).ok();
+        let (text, seen) = read.unzip();
+        RestoredFile { path: wanted.path.clone(), text, seen: seen.flatten() }
     }
 }
 

@@ -201,7 +201,7 @@ impl ResultBuilder {
     }
 
     fn error_text(self) -> String {
-        let words = clean(&self.texts.join("\n"), 20_000);
+        let words = clean(&self.texts.join("\n"), TEXT_BYTES_MAX);
         if words.is_empty() { String::from("the server says that it failed, and not why") } else { words }
     }
 }
@@ -316,6 +316,13 @@ mod tests {
         let failed =
             serde_json::json!({"content": [{"type": "text", "text": "no\u{1b} such file"}], "isError": true});
         assert_eq!(convert_call_result(result(failed), SEES), Err(String::from("no such file")));
+        let long = "x".repeat(50_000);
+        let failed = serde_json::json!({"content": [{"type": "text", "text": long}], "isError": true});
+        assert_eq!(
+            convert_call_result(result(failed), SEES),
+            Err(long),
+            "what the agent shortens is on disk"
+        );
         assert!(
             convert_call_result(result(serde_json::json!({"content": [], "isError": true})), SEES).is_err()
         );

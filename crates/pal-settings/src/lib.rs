@@ -46,7 +46,7 @@ pub use learned_factors::LearnedFactors;
 pub use learned_windows::{LearnedWindow, LearnedWindows};
 pub use mcp_settings::{McpSettings, ProjectSettings};
 pub use other_agents::ClaudePlugin;
-pub use refreshed_cards::{MODEL_PROVIDERS, RefreshedCards};
+pub use refreshed_cards::{REFRESHED_CARDS_PREFIX, RefreshedCards};
 pub use resolve::SettingEntry;
 pub use setting_keys::{DEFAULT_MODEL, FormerNames, SETTING_KEYS, SettingKey};
 pub use setting_kind::SettingKind;

@@ -5,11 +5,10 @@ use std::path::Path;
 use pal_background::memory_index;
 use pal_context::{
     CompactionRequest, CompactionTrigger, FileRequest, NamedText, RestoreSources, RestoredFile, SessionNotes,
-    VisibleCall, restored_plan,
 };
 use pal_engine::{CompactionFollowUp, CompactionInputs};
 use pal_events::AgentEvent;
-use pal_model::{BlockType, Boundary, EntryBody, PromptPrefix, unescape};
+use pal_model::{Boundary, PromptPrefix};
 use pal_permissions::PermissionMode;
 use pal_project::take_project_snapshot;
 use pal_prompt::{AssembledPrefix, ToolCatalog, ToolSpec};
@@ -17,8 +16,8 @@ use pal_settings::KillSwitch;
 use pal_view::View;
 
 use crate::agent_runtime::AgentRuntime;
-use crate::permission_checker::EXIT_PLAN;
-use crate::restored_files::text_inside;
+use crate::approved_plan::approved_plan;
+use crate::restored_files::restored_file;
 use crate::subagents::SubagentStatus;
 
 impl AgentRuntime<'_> {
@@ -134,30 +133,10 @@ impl AgentRuntime<'_> {
         let may_look = self.permissions.may_look(&target, &self.tools.workspace);
         let root = self.tools.workspace.roots.iter().find(|root| may_look && target.real.starts_with(root));
         let path = target.real.display().to_string();
-        let text = root.and_then(|root| text_inside(root, &path, wanted.bytes_max).ok());
-        let seen = text.as_ref().and_then(|_| pal_tools::file_seen(&target.real)).map(|seen| (path, seen));
-        RestoredFile { path: wanted.path.clone(), text, seen }
+        let restored = root.and_then(|root| restored_file(root, &path, wanted.bytes_max).ok());
+        let (text, seen) = restored.unzip();
+        RestoredFile { path: wanted.path.clone(), text, seen: seen.flatten() }
     }
-}
-
-/// The plan that was approved last: of a visible call, else of the last compaction.
-fn approved_plan(view: &View) -> Option<String> {
-    let calls = view.visible_entries().filter_map(|shown| match &shown.entry.body {
-        EntryBody::Assistant(assistant) => Some(assistant.content.blocks()),
-        _ => None,
-    });
-    let calls = calls.flatten().filter(|block| block.kind() == BlockType::ToolUse);
-    let plans = calls.filter_map(|block| {
-        let call = VisibleCall::read(block).filter(|call| call.name == EXIT_PLAN)?;
-        let result = view.result(block.tool_use_id()?)?;
-        let is_error = result.block.field("is_error").is_some_and(|raw| raw == "true");
-        (!is_error).then(|| unescape(call.member("plan")?)).flatten()
-    });
-    let carried = || match view.boundary().map(|entry| &entry.body) {
-        Some(EntryBody::Boundary(boundary)) => restored_plan(boundary),
-        _ => None,
-    };
-    plans.last().map(|plan| plan.into_owned()).or_else(carried)
 }
 
 /// One line about a running subagent.

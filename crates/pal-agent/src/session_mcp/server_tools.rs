@@ -181,13 +181,10 @@ impl ToolHandler for ReadResource {
 }
 
 fn output(answer: Result<Vec<ContentBlock>, String>, running: &ToolContext<'_>) -> ToolOutput {
-    match answer {
-        Ok(content) => {
-            let content = shorten(content, &running.workspace.session, running.call.as_str());
-            ToolOutput { content, ..ToolOutput::default() }
-        }
-        Err(why) => ToolOutput::error(&why),
-    }
+    let is_error = answer.is_err();
+    let content = answer.unwrap_or_else(|why| vec![ContentBlock::text(&why)]);
+    let content = shorten(content, &running.workspace.session, running.call.as_str());
+    ToolOutput { content, is_error, ..ToolOutput::default() }
 }
 
 /// Stores a long answer on disk and keeps both ends of it, with the path between them. Shorter ones are left to the

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use pal_agent::CompactionPreview;
+use pal_agent::approved_plan;
 use pal_context::{CompactionRange, CompactionRequest, CompactionTrigger, RestoreSources, SummaryMethod};
 use pal_engine::CompactionResult;
 use pal_model::{ModelCard, RequestSource};
@@ -182,7 +183,11 @@ fn compaction_request(
         notes: None,
         methods: only,
         is_attended: true,
-        sources: RestoreSources { not_restored: vec![transcript], ..RestoreSources::default() },
+        sources: RestoreSources {
+            plan: approved_plan(stored.session.view()),
+            not_restored: vec![transcript],
+            ..RestoreSources::default()
+        },
         params: pal_context::RequestParams::default(),
     }
 }

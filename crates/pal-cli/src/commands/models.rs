@@ -7,7 +7,7 @@ use std::time::Duration;
 use pal_model::text::{count_noun, group_digits};
 use pal_model::{ModelCard, ModelCatalog};
 use pal_report::TextTable;
-use pal_settings::{MODEL_PROVIDERS, RefreshedCards};
+use pal_settings::RefreshedCards;
 use serde_json::{Value, json};
 
 use crate::arguments::{ModelsArgs, ProviderArg};
@@ -47,11 +47,12 @@ pub(crate) fn models(
         table.push_row(row(&cards, name));
     }
     table.write(style_for(arguments.color), out)?;
-    let refreshed = MODEL_PROVIDERS.map(|provider| {
-        let age = RefreshedCards::in_home(settings.home.as_deref()?, provider).age()?;
-        Some(format!("{provider} {} ago", count_noun((age.as_secs() / 3600) as usize, "hour")))
-    });
-    let refreshed: Vec<String> = refreshed.into_iter().flatten().collect();
+    let files = settings.home.as_deref().map(|home| RefreshedCards::of_endpoints(home, &settings.endpoints));
+    let ages = files.into_iter().flatten().filter_map(|(provider, cards)| Some((provider, cards.age()?)));
+    let ago = |(provider, age): (&str, Duration)| {
+        format!("{provider} {} ago", count_noun((age.as_secs() / 3600) as usize, "hour"))
+    };
+    let refreshed: Vec<String> = ages.map(ago).collect();
     if !refreshed.is_empty() {
         writeln!(out, "\nrefreshed: {}", refreshed.join(", "))?;
     }

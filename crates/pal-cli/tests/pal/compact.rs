@@ -389,6 +389,28 @@ fn an_edited_summary_must_keep_the_pins() {
 }
 
 #[test]
+fn the_approved_plan_is_restored_and_restored_files_count_as_read() {
+    let plan = ("ExitPlanMode", serde_json::json!({"plan": "# Plan\n\nMove the vault to the cellar."}));
+    let stored = ImportedSession::with_call(6, Some(plan));
+    let _ = stored.good("compact", &["--with", "extractive"]);
+    assert!(stored.body().contains("Move the vault to the cellar."));
+    let log = String::from_utf8(stored.bytes()).unwrap();
+    let boundary = log.lines().rev().find(|line| line.contains("\"kind\":\"boundary\"")).unwrap();
+    let boundary: serde_json::Value = serde_json::from_str(boundary).unwrap();
+    let seen = boundary["snapshot"]["seen_files"].as_object().expect("files that count as read");
+    assert!(seen.keys().any(|path| path.ends_with("src/part6.rs")), "{seen:?}");
+    let mut log = pal_store::Log::open(&stored.log, pal_model::IdSource::seeded(7)).unwrap().log;
+    for part in 0..4 {
+        let text = serde_json::json!(format!("More of it, part {part}. {}", "and so on ".repeat(2_000)));
+        let draft = pal_model::EntryDraft::user(pal_model::MessageOrigin::Person, &text.to_string());
+        log.append(draft, pal_model::Timestamp::from_milliseconds(1_800_000_000_000)).unwrap();
+    }
+    drop(log);
+    let _ = stored.good("compact", &["--with", "extractive"]);
+    assert!(stored.body().contains("Move the vault to the cellar."), "a later compaction finds it, too");
+}
+
+#[test]
 fn hooks_run_before_and_after_a_compaction() {
     let stored = ImportedSession::new(6);
     let hook = |event: &str, command: &str| {

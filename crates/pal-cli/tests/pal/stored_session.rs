@@ -59,6 +59,11 @@ pub(crate) fn foreign(project: &Path, session: &str, turns: usize) -> String {
 
 impl ImportedSession {
     pub(crate) fn new(turns: usize) -> ImportedSession {
+        ImportedSession::with_call(turns, None)
+    }
+
+    /// A session that ends with a call, its result and an answer.
+    pub(crate) fn with_call(turns: usize, call: Option<(&str, serde_json::Value)>) -> ImportedSession {
         let home = TestHome::new();
         let project = home.path().join("project");
         std::fs::create_dir_all(project.join("src")).unwrap();
@@ -69,7 +74,27 @@ impl ImportedSession {
             )
             .unwrap();
         }
-        let file = home.file("session.jsonl", foreign(&project, "8ba1c0de", turns));
+        let mut lines = foreign(&project, "8ba1c0de", turns);
+        let messages = call.into_iter().flat_map(|(name, input)| {
+            [
+                serde_json::json!({"id": "msg_call", "type": "message", "role": "assistant", "model": "claude-opus-4-6",
+                    "stop_reason": "tool_use", "usage": {"input_tokens": 5, "output_tokens": 5},
+                    "content": [{"type": "tool_use", "id": "toolu_call", "name": name, "input": input}]}),
+                serde_json::json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_call",
+                    "content": "approved"}]}),
+                serde_json::json!({"id": "msg_last", "type": "message", "role": "assistant", "model": "claude-opus-4-6",
+                    "stop_reason": "end_turn", "usage": {"input_tokens": 5, "output_tokens": 5},
+                    "content": [{"type": "text", "text": "I begin."}]}),
+            ]
+        });
+        for (at, message) in messages.enumerate() {
+            let line = serde_json::json!({"type": message["role"], "uuid": format!("call-{at}"),
+                "parentUuid": if at == 0 { format!("8ba1c0de-{turns}-3") } else { format!("call-{}", at - 1) },
+                "sessionId": "8ba1c0de", "cwd": project, "version": "2.1.0",
+                "timestamp": format!("2026-11-15T10:00:0{at}.000Z"), "message": message});
+            lines.push_str(&format!("{line}\n"));
+        }
+        let file = home.file("session.jsonl", lines);
         assert_eq!(home.run(&["import", &file]).code, 0);
         let log = home.written().remove(0);
         ImportedSession { home, log, project }
