@@ -128,6 +128,50 @@ fn long_prompts(setup: ProviderSetup, settings: &str) -> Vec<Value> {
 }
 
 #[test]
+fn spilling_follows_its_settings() {
+    // A result of 20 KB, printed twice at once, and a prompt of 20 KB.
+    let spilled = |settings: &str| {
+        let two = ProviderSetup::answers(|at, _| match at {
+            0 => calls("", &[bash("cat long.txt"), bash("cat long.txt; echo again")]),
+            _ => says("Done."),
+        });
+        let world = printing_world(two, 400);
+        let mut agent = world.start(&format!("{BYPASS}{MODEL}{settings}"));
+        let prompt = format!("Print it. {}", "It is long. ".repeat(1_700));
+        assert_eq!(agent.prompt(&prompt).end, PromptEnd::Done);
+        of_kind(&agent.log(), "spill")
+    };
+    assert_eq!(spilled(""), 0, "everything fits");
+    assert_eq!(spilled("spill.result_characters = 10000\n"), 2);
+    assert_eq!(spilled("spill.result_characters = 10000\nspill.tool_characters = { Bash = 90000 }\n"), 0);
+    assert_eq!(spilled("spill.message_characters = 30000\n"), 1, "the results of one message together");
+    assert_eq!(spilled("spill.prompt_characters = 10000\n"), 1);
+}
+
+#[test]
+fn restoration_follows_its_settings() {
+    let restored = |settings: &str| {
+        let files = ["one.txt", "two.txt", "three.txt"];
+        let reads = files.map(|file| ("Read", serde_json::json!({"file_path": file}))).to_vec();
+        let world = AgentWorld::new(caller(reads));
+        for file in files {
+            world.file(file, &format!("The text of {file}.\n").repeat(300));
+        }
+        let mut agent = world.start(&format!("{BYPASS}{MODEL}policy = \"threshold\"\n{settings}"));
+        agent.prompt("Read them.");
+        for number in 0..8 {
+            agent.prompt(&format!("Question {number}? {}", "It is long. ".repeat(800)));
+        }
+        agent.agent.compact(None).unwrap();
+        let boundary = agent.log_of_kind("boundary").remove(0).to_string();
+        files.iter().filter(|file| boundary.contains(&format!("The text of {file}."))).count()
+    };
+    assert_eq!(restored(""), 3);
+    assert_eq!(restored("compaction.restored_files = 1\n"), 1);
+    assert_eq!(restored("compaction.restored_tokens = 0\n"), 0);
+}
+
+#[test]
 fn folding_holds_up_auto_compact_while_it_frees_enough() {
     let counts = |settings: &str| {
         let log = long_talk(&format!("max_context_tokens = 40000\n{settings}"));
