@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{CompatibilityArgs, ProviderArg};
 use crate::failure::Failure;
+use crate::notices::print_notice;
 
 /// A prompt for the agent, and how to run it.
 #[derive(Args, Clone)]
@@ -266,7 +267,7 @@ impl AgentArgs {
         if self.output.input_format == InputFormat::StreamJson {
             self.is_print = true;
             if self.session.is_continued || self.session.resume.is_some() {
-                (self.model.system_prompt, self.model.append_system_prompt) = (None, None);
+                self.model.leave_out_system_prompts();
             }
         }
         self
@@ -332,6 +333,18 @@ impl AgentArgs {
             ))
         } else {
             None
+        }
+    }
+}
+
+impl ModelArgs {
+    /// Leaves out prompts that only a new session takes, and says so. Programs send empty ones for none.
+    pub(crate) fn leave_out_system_prompts(&mut self) {
+        let prompts = [self.system_prompt.take(), self.append_system_prompt.take()];
+        if prompts.into_iter().flatten().any(|prompt| !prompt.trim().is_empty()) {
+            print_notice(
+                "the system prompt of this request is not used: a continued session keeps its own, which is cached",
+            );
         }
     }
 }

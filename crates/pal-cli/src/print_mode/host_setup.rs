@@ -41,7 +41,7 @@ impl HostSetup {
         args.model.system_prompt = text("systemPrompt").or(args.model.system_prompt);
         args.model.append_system_prompt = text("appendSystemPrompt").or(args.model.append_system_prompt);
         if args.session.is_continued || args.session.resume.is_some() {
-            (args.model.system_prompt, args.model.append_system_prompt) = (None, None);
+            args.model.leave_out_system_prompts();
         }
         args
     }

@@ -111,6 +111,25 @@ fn rewind_restores_the_earlier_request() {
 }
 
 #[test]
+fn a_part_of_the_conversation_is_compacted_by_message_number() {
+    let world = TestWorld::new(talker());
+    let mut talk = TerminalTalk::begin(&world, &[]);
+    for words in ["the first prompt", "the second prompt", "the third prompt"] {
+        talk.say(words);
+    }
+    let told = talk.say("/compact --from");
+    assert!(told.contains("needs the number of a message"), "{told}");
+    let told = talk.say("/compact --up-to 3");
+    assert!(told.contains("the conversation was compacted"), "{told}");
+    talk.say("the fourth prompt");
+    talk.end();
+    let asked = conversation(&world);
+    let last = asked.last().unwrap().text();
+    let is_kept = |number: usize| last.contains(&format!("\"text\":\"Answer {number}. Nothing"));
+    assert_eq!([1, 2, 3].map(is_kept), [false, true, true], "the first answer is summarized: {last}");
+}
+
+#[test]
 fn uncompact_restores_the_earlier_request() {
     let world = TestWorld::new(talker());
     let mut talk = TerminalTalk::begin(&world, &[]);
