@@ -50,6 +50,8 @@ impl SessionSwitches {
         engine.policy.cold_clear = self.policy.cold_clear && clears;
         engine.policy.warm_clear = self.policy.warm_clear && clears;
         engine.policy.pressure = self.policy.pressure && clears;
+        let restores = on(KillSwitch::Restoration);
+        engine.policy.restored_line_tokens = if restores { self.policy.restored_line_tokens } else { 0 };
         engine.cache.breakpoints_off = !on(KillSwitch::CacheBreakpoints);
         engine.cache.watch_off = !on(KillSwitch::BreakDetector);
         engine.compaction.compaction_off = !on(KillSwitch::Compact);

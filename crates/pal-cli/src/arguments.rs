@@ -52,7 +52,9 @@ pub(crate) use mcp::{McpAddArgs, McpArgs, McpCommand, McpListArgs, McpRemoveArgs
 pub(crate) use memory::{MemoryArgs, MemoryCommand, MemoryKindArg, MemoryScopeArg};
 pub(crate) use models::ModelsArgs;
 pub(crate) use recall::RecallArgs;
-pub(crate) use replay::{EvalArgs, LayerArg, NotesArg, PolicyArg, ReplayArgs, ReplaySummaryArg};
+pub(crate) use replay::{
+    EvalArgs, EvalCommand, FidelityArgs, LayerArg, NotesArg, PolicyArg, ReplayArgs, ReplaySummaryArg,
+};
 pub(crate) use rm::RmArgs;
 pub(crate) use sessions::{ExportArgs, ExportFormat, ImportArgs, SessionsArgs};
 pub(crate) use setup::{DoctorArgs, InitArgs};

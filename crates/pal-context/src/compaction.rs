@@ -12,6 +12,7 @@ mod conversation_cut;
 mod notes_summary;
 mod plain_request;
 mod restoration;
+mod restored_lines;
 mod state_machine;
 mod summary_budgets;
 mod summary_parser;

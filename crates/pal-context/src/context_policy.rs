@@ -69,6 +69,8 @@ pub struct ContextPolicy {
     pub fold_drain_percent: u64,
     /// Files that a compaction restores.
     pub restoration: RestorationBudget,
+    /// Tokens of verbatim lines that a compaction restores because the agent works with their names, on a full window.
+    pub restored_line_tokens: u64,
     /// Compacts in a pause, shortly before the cache expires, where that is expected to pay (§10.5).
     pub idle_compaction: bool,
     /// Settings of the cost-aware policy (§10.5), which decides by price what to clear and compact; `None`
@@ -110,6 +112,7 @@ impl ContextPolicy {
             fold_from_percent: 90,
             fold_drain_percent: 95,
             restoration: RestorationBudget::STANDARD,
+            restored_line_tokens: 1_000,
             idle_compaction: false,
             cost_aware: None,
         }

@@ -34,9 +34,13 @@ mod svg_picture;
 mod trace_rates;
 mod visible_content;
 
+pub(crate) use bootstrap::ratio_interval;
 pub use eval_plan::EvalPlan;
 pub use eval_report::EvalReportError;
+pub(crate) use eval_report::write_report;
+pub(crate) use eval_run::run_on_all_cores;
 pub use eval_run::{EvalProgress, run_evaluation};
+pub(crate) use file_touches::{RecordedFileTouch, find_touches};
 pub use line_uses::{CondenseLoss, ToolLines};
 pub use loss_model::LossModel;
 pub use offline_optimum::{OfflineOptimum, offline_optimum};
@@ -50,4 +54,6 @@ pub use policy_savings::{
     measure_savings,
 };
 pub use session_trace::{ContentUse, SessionTrace, TraceCall};
+pub(crate) use svg_picture::{SvgPicture, TextAnchor};
 pub use trace_rates::TraceRates;
+pub(crate) use visible_content::VisibleContent;

@@ -52,10 +52,14 @@ mod unseen_prefix;
 
 pub use audit_totals::AuditTotals;
 pub use error::ReplayError;
+pub(crate) use note_keeper::extracted_notes;
 pub use notes_report::{NotesAudit, NotesReport};
 pub use notice_groups::group_notices;
 pub use recorded_session::RecordedSession;
+pub(crate) use recorded_session::texts;
 pub use replay_breaks::ReplayBreak;
+pub(crate) use replay_host::recorded_file;
+pub(crate) use replay_models::lens as replay_lens;
 pub use replay_options::{
     ExtraLayer, ReplayNoteWriter, ReplayNotes, ReplayOptions, ReplayPolicy, ReplaySummarizer, RestartPoint,
 };

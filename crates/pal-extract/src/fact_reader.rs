@@ -283,8 +283,14 @@ fn named(call: &CallTarget) -> String {
 
 /// Beginnings of texts that stand among the user's messages and are not the user's: a restored file, plan or text, the preview of
 /// a spilled paste, and the stand-in for a missing message.
-const INSERTED_PREFIXES: [&str; 5] =
-    ["[File `", "[The plan]", "<restored>", "[The user's text has ", "[Go on.]"];
+const INSERTED_PREFIXES: [&str; 6] = [
+    "[File `",
+    "[Lines in use before the compaction",
+    "[The plan]",
+    "<restored>",
+    "[The user's text has ",
+    "[Go on.]",
+];
 
 /// Returns true for texts with a known beginning, and if a single tag wraps the text, as it does environments, instructions and
 /// reminders. Several sibling tags, as in a prompt made from a form, do not count.

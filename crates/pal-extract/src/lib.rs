@@ -13,9 +13,11 @@
 
 mod call_input;
 mod conversation_facts;
+mod distinctive_words;
 mod excerpts;
 mod extractive_summary;
 mod fact_reader;
+mod line_excerpts;
 mod message_block;
 mod path_mentions;
 mod result_outcome;
@@ -24,11 +26,13 @@ mod summary_sections;
 pub use conversation_facts::{
     CallTarget, CommandRun, CommandState, ConversationFacts, TaskItem, ToolFailure, TouchedFile, UserWords,
 };
+pub use distinctive_words::distinctive_words;
 pub use excerpts::{first_line, fit_lines, sentences, truncate};
 pub use extractive_summary::{
     command_lines, current_lines, error_line, error_lines, extractive_summary, file_lines, short_summary,
     task_lines,
 };
+pub use line_excerpts::{ExcerptText, line_excerpts};
 pub use message_block::{MessageBlock, without_reminders};
 pub use path_mentions::{contains_bounded, find_paths};
 pub use summary_sections::{

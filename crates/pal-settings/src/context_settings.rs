@@ -71,6 +71,9 @@ fn with_layers(values: &SettingValues<'_>, standard: &ContextPolicy) -> ContextP
             files: number("compaction.restored_files", standard.restoration.files),
             tokens: values.count("compaction.restored_tokens").unwrap_or(standard.restoration.tokens),
         },
+        restored_line_tokens: values
+            .count("compaction.restored_line_tokens")
+            .unwrap_or(standard.restored_line_tokens),
         ..*standard
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 /// Replay recorded sessions against the simulator and show what they would have cost
 ///
@@ -64,6 +64,7 @@ pub(crate) enum NotesArg {
 /// a lower bound. docs/eval.md explains the method. Nothing leaves this machine.
 #[derive(Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  pal eval --out report ~/.claude/projects/*/*.jsonl\n  pal eval --out report --policy threshold,compact-100k --window 200000 session.jsonl\n  pal eval --list"
 )]
 pub(crate) struct EvalArgs {
@@ -85,6 +86,42 @@ pub(crate) struct EvalArgs {
     /// List the policies and exit
     #[arg(long)]
     pub(crate) list: bool,
+    #[command(subcommand)]
+    pub(crate) command: Option<EvalCommand>,
+}
+
+/// Other evaluations.
+#[derive(Subcommand)]
+pub(crate) enum EvalCommand {
+    Fidelity(FidelityArgs),
+}
+
+/// Measure what compactions keep of what the agent needs next, without a model
+///
+/// Looks at every compaction of the recorded sessions and at ours at the same points: how many of the paths, numbers and identifiers
+/// that the agent writes within the next 30 calls the new context still shows, what is read again, which files that are used next it
+/// shows, and whether your constraints ("never …", "always …") stay. With --policy it also replays policies and measures their
+/// compactions. Writes fidelity.md, fidelity.svg and fidelity.json to a directory. docs/proof.md explains the method.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pal eval fidelity --out report ~/.claude/projects/*/*.jsonl\n  pal eval fidelity --out report --policy threshold,cost-aware session.jsonl"
+)]
+pub(crate) struct FidelityArgs {
+    /// Sessions: logs of pal or session files of other agents
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Directory for the report; created if it does not exist
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Also measure the compactions of these policies in replays
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    pub(crate) policy: Vec<String>,
+    /// Context window of the replays, in tokens
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) window: u64,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Policy of a replay on the command line.

@@ -1,18 +1,19 @@
 //! `pal eval`: policies compared over recorded sessions.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use pal_eval::comparison::{
     EvalPlan, EvalProgress, POLICY_ROWS, PolicyComparison, PolicyRow, run_evaluation,
 };
+use pal_eval::fidelity::{FidelityPlan, FidelityReport, run_fidelity};
 use pal_eval::replay::RecordedSession;
 use pal_model::text::group_digits;
 use pal_report::{TextTable, draw_bar, sanitize};
 
 use super::replay::warn_former_policy;
-use crate::arguments::EvalArgs;
+use crate::arguments::{EvalArgs, EvalCommand, FidelityArgs};
 use crate::failure::Failure;
 use crate::loaded_session::LoadedSession;
 use crate::notices::print_notice;
@@ -37,6 +38,9 @@ pub(crate) fn eval(
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
+    if let Some(EvalCommand::Fidelity(arguments)) = &arguments.command {
+        return fidelity(arguments, settings, out);
+    }
     if arguments.list {
         let mut table = TextTable::new(&["policy", "what it does"], &[0, 1]);
         POLICY_ROWS
@@ -54,17 +58,8 @@ pub(crate) fn eval(
         windows: arguments.window.clone(),
         cards: settings.cards.clone(),
     };
-    // The longest first, so that no core waits at the end.
-    let mut files: Vec<&PathBuf> = arguments.files.iter().collect();
-    files.sort_by_key(|file| std::cmp::Reverse(file.metadata().map_or(0, |metadata| metadata.len())));
-    for file in &files {
-        file.metadata().map_err(|error| Failure::of_file(file, &error))?;
-    }
-    let read = |at: usize| {
-        let session = LoadedSession::read(files[at], settings)
-            .map_err(|failure| failure.message().replace("\n  hint: ", "; "))?;
-        Ok(RecordedSession::new(files[at].to_string_lossy(), session.branch))
-    };
+    let files = longest_first(&arguments.files)?;
+    let read = |at: usize| read_session(files[at], settings);
     let findings = run_evaluation(&plan, files.len(), &read, &mut show);
     for failure in &findings.failures {
         print_notice(sanitize(failure));
@@ -87,6 +82,102 @@ pub(crate) fn eval(
     } else {
         ExitCode::from(crate::exit_codes::ERROR)
     })
+}
+
+/// Files in order of size: the longest first, so that no core waits at the end.
+fn longest_first(files: &[PathBuf]) -> Result<Vec<&PathBuf>, Failure> {
+    let mut files: Vec<&PathBuf> = files.iter().collect();
+    files.sort_by_key(|file| std::cmp::Reverse(file.metadata().map_or(0, |metadata| metadata.len())));
+    for file in &files {
+        file.metadata().map_err(|error| Failure::of_file(file, &error))?;
+    }
+    Ok(files)
+}
+
+fn read_session(file: &Path, settings: &Settings) -> Result<RecordedSession, String> {
+    let session = LoadedSession::read(file, settings)
+        .map_err(|failure| failure.message().replace("\n  hint: ", "; "))?;
+    Ok(RecordedSession::new(file.to_string_lossy(), session.branch))
+}
+
+/// Measures the fidelity of compactions.
+fn fidelity(arguments: &FidelityArgs, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    let plan = FidelityPlan {
+        rows: if arguments.policy.is_empty() { Vec::new() } else { rows(&arguments.policy)? },
+        window: arguments.window,
+        cards: settings.cards.clone(),
+    };
+    let files = longest_first(&arguments.files)?;
+    let report = run_fidelity(&plan, files.len(), &|at| read_session(files[at], settings), &mut show);
+    for failure in &report.failures {
+        print_notice(sanitize(failure));
+    }
+    if report.sessions == 0 {
+        return Err(Failure::with_hint(
+            "no session could be measured",
+            "give logs or transcripts of sessions",
+        ));
+    }
+    let written = report
+        .write(&arguments.out)
+        .map_err(|error| Failure::with_hint(error.to_string(), "name another directory with --out"))?;
+    if arguments.json {
+        let json = serde_json::to_string(&report).map_err(|error| Failure::new(error.to_string()))?;
+        writeln!(out, "{json}")?;
+    } else {
+        print_fidelity(&report, out)?;
+        for file in written.iter().filter(|file| file.extension().is_some_and(|ending| ending == "md")) {
+            writeln!(out, "report: {}", file.display())?;
+        }
+    }
+    Ok(if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(crate::exit_codes::ERROR) })
+}
+
+/// Prints the sums by maker.
+fn print_fidelity(report: &FidelityReport, out: &mut dyn Write) -> Result<(), Failure> {
+    if report.makers.is_empty() {
+        writeln!(out, "no compaction in {} sessions", group_digits(report.sessions as u64))?;
+        return Ok(());
+    }
+    let mut table = TextTable::new(
+        &[
+            "compaction by",
+            "number",
+            "before",
+            "after",
+            "facts",
+            "95% interval",
+            "reread",
+            "files",
+            "constraints",
+        ],
+        &[0],
+    );
+    let percent =
+        |share: Option<f64>| share.map_or_else(|| "–".to_owned(), |share| format!("{:.0}%", 100.0 * share));
+    for maker in &report.makers {
+        table.push_row(vec![
+            maker.maker.clone(),
+            group_digits(maker.compactions),
+            group_digits(maker.tokens.0),
+            group_digits(maker.tokens.1),
+            percent(maker.facts_kept),
+            maker.facts_interval.map_or_else(
+                || "–".to_owned(),
+                |(low, high)| format!("{:.0}–{:.0}%", 100.0 * low, 100.0 * high),
+            ),
+            group_digits(maker.reread_characters),
+            percent(maker.files_shown),
+            percent(maker.constraints_kept),
+        ]);
+    }
+    table.write(auto_style(), out)?;
+    writeln!(out, "before, after: mean estimated tokens of the conversation")?;
+    writeln!(out, "facts: those that the agent writes within 30 calls and the new context still shows")?;
+    writeln!(out, "reread: characters per compaction that the agent reads again and the new context lacks")?;
+    writeln!(out, "files: those used within 10 calls that the new context shows")?;
+    writeln!(out, "constraints: your sentences such as \"never …\" that the new context repeats")?;
+    Ok(())
 }
 
 fn rows(names: &[String]) -> Result<Vec<&'static PolicyRow>, Failure> {

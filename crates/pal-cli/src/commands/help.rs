@@ -52,6 +52,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("telemetry", "the log, and OpenTelemetry", include_str!("../../../../docs/telemetry.md")),
     ("simulator", "a provider without a key", include_str!("../../../../docs/simulator.md")),
     ("eval", "policies compared over recorded sessions", include_str!("../../../../docs/eval.md")),
+    ("proof", "what compactions keep, and how to check it", include_str!("../../../../docs/proof.md")),
     ("behaviour", "the behavior in numbered rules", include_str!("../../../../docs/behaviour.md")),
     ("glossary", "the words", include_str!("../../../../docs/glossary.md")),
 ];

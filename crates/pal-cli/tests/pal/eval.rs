@@ -51,3 +51,28 @@ fn former_names_still_work_with_a_warning() {
     assert!(said.code == 0 && said.out.contains("cost-aware"), "{}{}", said.out, said.err);
     assert!(said.err.contains("`thrifty` is now `cost-aware`"), "{}", said.err);
 }
+
+#[test]
+fn fidelity_of_compactions_is_reported() {
+    let home = TestHome::new();
+    let compacted = pal_testkit::session_files().into_iter().find(|file| {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        text.contains(r#""kind":"boundary""#)
+    });
+    let compacted = compacted.expect("testdata has a compacted session");
+    let out = home.path().join("report");
+    let out = out.to_str().unwrap();
+    let said = home.run(&["eval", "fidelity", "--out", out, compacted.to_str().unwrap()]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    for expected in ["compaction by", "pal: summary", "extracted, pal: as shipped", "fidelity.md"] {
+        assert!(said.out.contains(expected), "{expected}\n{}", said.out);
+    }
+    let said = home.run(&["eval", "fidelity", "--out", out, "--json", compacted.to_str().unwrap()]);
+    let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(report["sessions"], 1);
+    assert!(std::fs::read_to_string(format!("{out}/fidelity.svg")).unwrap().starts_with("<svg"));
+    // A session without a compaction is said to have none.
+    let file = home.file("session.jsonl", SESSION);
+    let said = home.run(&["eval", "fidelity", "--out", out, &file]);
+    assert!(said.code == 0 && said.out.contains("no compaction in 1 sessions"), "{}{}", said.out, said.err);
+}

@@ -15,7 +15,7 @@ use super::compaction_request::{CompactionRequest, CompactionTrigger, RestoredFi
 use super::conversation_cut::{ConversationCut, CutPart, CuttableConversation};
 use super::restoration::RestoredFiles;
 use super::summary_budgets::{REPAIRS, USER_WORDS};
-use super::{restoration, summary_prompt};
+use super::{restoration, restored_lines, summary_prompt};
 use crate::{SessionPaths, WindowBudgets};
 
 /// Target size after a compaction, as percent of the threshold: a larger context would soon be compacted
@@ -236,6 +236,12 @@ fn compose_with(
         .into_iter()
         .collect();
         if !boundary.restored.blocks().is_empty() {
+            after = view.with_boundary(&boundary);
+        }
+        let room = restored_room(limits, after.size().tokens);
+        let tokens = budgets.scale(material.restored.line_tokens).min(room);
+        if let Some(lines) = restored_lines::block(view, summarised, &after, tokens) {
+            boundary.restored = boundary.restored.blocks().iter().cloned().chain([lines]).collect();
             after = view.with_boundary(&boundary);
         }
     }

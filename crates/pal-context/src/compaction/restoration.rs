@@ -28,6 +28,8 @@ const INSTRUCTIONS: [&str; 5] = ["CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "G
 pub(crate) struct RestoredFiles {
     /// How many.
     pub(crate) budget: RestorationBudget,
+    /// Tokens of lines in use, on a full window.
+    pub(crate) line_tokens: u64,
     /// Their texts; `None` until they were read.
     pub(crate) read: Option<Vec<RestoredFile>>,
 }
@@ -207,8 +209,12 @@ impl RestoreRoom {
         }
         self.room -= taken;
         *all = all.saturating_sub(taken);
-        // A file must not be able to close its own quotation.
-        let text = text.replace(CLOSE, "<\\/restored>");
-        Some(ContentBlock::text(&format!("{heading}\n{OPEN}\n{text}\n{CLOSE}")))
+        Some(quoted_block(heading, &text))
     }
+}
+
+/// A block that quotes a text under a heading. The text cannot close its own quotation.
+pub(super) fn quoted_block(heading: &str, text: &str) -> ContentBlock {
+    let text = text.replace(CLOSE, "<\\/restored>");
+    ContentBlock::text(&format!("{heading}\n{OPEN}\n{text}\n{CLOSE}"))
 }

@@ -173,7 +173,11 @@ impl Compaction {
             dropped: 0,
             truncations: 0,
             plain_model: None,
-            restored: RestoredFiles { budget: policy.restoration, read: None },
+            restored: RestoredFiles {
+                budget: policy.restoration,
+                line_tokens: policy.restored_line_tokens,
+                read: None,
+            },
             summary: None,
         }
     }

@@ -544,6 +544,47 @@ fn a_compaction_that_does_not_shrink_is_refused_unless_it_was_asked_for() {
     assert_eq!(done.unwrap().method, "fork");
 }
 
+/// Text of the lines in use that a boundary restored.
+fn lines_in_use(boundary: &Boundary) -> Option<String> {
+    let mut texts = boundary.restored.blocks().iter().filter_map(|block| block.string("text"));
+    texts.find(|text| text.starts_with("[Lines in use")).map(|text| text.into_owned())
+}
+
+#[test]
+fn lines_that_the_agent_worked_with_are_restored() {
+    let listing: String = (0..800).map(|at| format!("let unrelated_{at} = {at};\\n")).collect();
+    let log = format!(
+        "user: go\nsent\nmodel m1: call r1 Bash {{\"command\":\"cat a.rs\"}}\n\
+         result r1: {listing}src/lexer.rs:17: fn parse_line(text: &str) -> LineKind\\n{listing}\nsent\n\
+         model m2: call r2 Edit {{\"file_path\":\"src/lexer.rs\",\"new_string\":\"LineKind::of(parse_line)</restored>\"}}\n\
+         result r2: done\nsent\nmodel m3: Done.\n"
+    );
+    let setting = || LayerFixture::of("claude-opus-4-6", &spelled_out(&log));
+    let compacted = |setting: &LayerFixture| {
+        carried_through(setting, order(CompactionRange::Whole, CompactionTrigger::Auto), ScriptedReply::Short)
+            .unwrap()
+    };
+    let lines = lines_in_use(&compacted(&setting())).unwrap();
+    for part in ["LineKind::of(parse_line)", "src/lexer.rs:\n"] {
+        assert!(lines.contains(part), "{part}: {lines}");
+    }
+    assert!(!lines.contains("unrelated"), "what the agent never used is not worth its tokens: {lines}");
+    assert_eq!(lines.matches("</restored>").count(), 1, "the text cannot close its own quotation: {lines}");
+    let tokens = |lines: &str| {
+        let estimator = setting().view.estimator();
+        estimator.total(estimator.text(lines))
+    };
+    assert!(tokens(&lines) <= 1_000, "{}", tokens(&lines));
+    let few = setting().with_policy(|policy| policy.restored_line_tokens = 20);
+    assert_eq!(lines_in_use(&compacted(&few)), None);
+    let none = setting().with_policy(|policy| policy.restored_line_tokens = 0);
+    assert_eq!(lines_in_use(&compacted(&none)), None);
+    // What is short is not worth a block.
+    let short = LayerFixture::of("claude-opus-4-6", &spelled_out(&log.replace(&listing, "")));
+    let by_hand = order(CompactionRange::Whole, CompactionTrigger::Manual);
+    assert_eq!(lines_in_use(&carried_through(&short, by_hand, ScriptedReply::Short).unwrap()), None);
+}
+
 #[test]
 fn files_of_spilled_content_are_not_invented_paths() {
     let log = "user: ~40000~\nsent\nmodel m1: It is long.\nuser: And?\nsent\nmodel m2: Done.\n";

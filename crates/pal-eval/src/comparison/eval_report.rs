@@ -17,11 +17,26 @@ pub struct EvalReportError {
     pub error: String,
 }
 
+/// Writes the files of a report into a folder, which is made if it is not there. Returns their paths.
+pub(crate) fn write_report(
+    folder: &Path,
+    files: impl IntoIterator<Item = (String, String)>,
+) -> Result<Vec<PathBuf>, EvalReportError> {
+    let failed = |path: &Path, error: String| EvalReportError { path: path.to_owned(), error };
+    pal_store::create_private_directory(folder).map_err(|error| failed(folder, error.to_string()))?;
+    let mut written = Vec::new();
+    for (name, text) in files {
+        let path = folder.join(name);
+        pal_store::replace_private_file(&path, text.as_bytes())
+            .map_err(|error| failed(&path, error.to_string()))?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
 impl PolicyComparison {
     /// Writes `report.md`, `report.json` and the charts into a folder, which is made if it is not there. Returns the files.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, EvalReportError> {
-        let failed = |path: &Path, error: String| EvalReportError { path: path.to_owned(), error };
-        pal_store::create_private_directory(folder).map_err(|error| failed(folder, error.to_string()))?;
         let mut files = vec![(String::from("cost.svg"), charts::costs(self))];
         for table in &self.tables {
             files.extend(charts::faults(table).map(|chart| (format!("{}.svg", name(table)), chart)));
@@ -30,14 +45,7 @@ impl PolicyComparison {
         let json = serde_json::to_string_pretty(self).unwrap_or_default();
         files.push((String::from("report.json"), json));
         files.push((String::from("report.md"), self.markdown()));
-        let mut written = Vec::new();
-        for (name, text) in files {
-            let path = folder.join(name);
-            pal_store::replace_private_file(&path, text.as_bytes())
-                .map_err(|error| failed(&path, error.to_string()))?;
-            written.push(path);
-        }
-        Ok(written)
+        write_report(folder, files)
     }
 
     /// The report as Markdown.

@@ -239,7 +239,7 @@ fn find_optima(
 }
 
 /// Does something for every number on all cores; results are in order, each is shown when it comes.
-fn run_on_all_cores<T: Send>(
+pub(crate) fn run_on_all_cores<T: Send>(
     count: usize,
     work: &(dyn Fn(usize) -> Result<T, String> + Sync),
     shown: &mut dyn FnMut(usize),

@@ -7,14 +7,13 @@
 use std::collections::BTreeMap;
 
 use pal_context::{CONDENSE_CHARACTERS, OutputOrigin, VisibleCall, condense_output};
+use pal_extract::distinctive_words;
 use pal_model::{BlockType, ContentBlock, EntryBody, LogEntry, ToolKind, ToolUseId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 /// Messages of the agent in which a line must be used again to count.
 const MESSAGES: usize = 60;
-/// Characters that a telling word has at least.
-const WORD_MIN: usize = 6;
 /// Target sizes of a condensed result: half the default, the default, and twice that.
 const AIMS: [usize; 3] = [AIM / 2, AIM, AIM * 2];
 /// Default target size.
@@ -212,29 +211,10 @@ fn unescaped(json: &str) -> String {
     json.replace("\\n", "\n").replace("\\t", "\t").replace("\\\"", "\"").replace("\\\\", "\\")
 }
 
-/// The telling words of a text: paths, numbers, identifiers, nothing that prose is made of.
-fn distinctive_words(text: &str) -> impl Iterator<Item = &str> {
-    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '/');
-    let words = text.split(move |letter| !is_part(letter)).map(|word| word.trim_matches(['.', '-', '/']));
-    words.filter(|word| {
-        let inner = |letter: char| {
-            letter.is_ascii_digit() || matches!(letter, '/' | '_' | '.') || letter.is_uppercase()
-        };
-        word.len() >= WORD_MIN && word.chars().skip(1).any(inner)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use pal_testkit::script;
-
-    #[test]
-    fn telling_words_are_paths_numbers_and_identifiers() {
-        let text = "see src/lib.rs:42, the value parse_line of HttpServer was 123456. Nothing more.";
-        let found: Vec<&str> = distinctive_words(text).collect();
-        assert_eq!(found, ["src/lib.rs", "parse_line", "HttpServer", "123456"]);
-    }
 
     #[test]
     fn lines_that_are_used_and_left_out_are_counted() {

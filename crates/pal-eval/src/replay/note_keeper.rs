@@ -250,6 +250,38 @@ pub(crate) fn full_summary(
     }
 }
 
+/// Notes as they would be by the end of a view: updated after 10,000 tokens, and then whenever the context has grown by a fifth.
+pub(crate) fn extracted_notes(view: &View) -> Option<SessionNotes> {
+    const FIRST: f64 = 10_000.0;
+    const GROWN: std::ops::RangeInclusive<f64> = 5_000.0..=25_000.0;
+    let estimator = view.estimator();
+    let mut written = ExtractiveNotes::default();
+    let mut last_covered = None;
+    let (mut visible, mut new) = (0.0_f64, 0.0_f64);
+    let mut unread: Vec<LogEntry> = Vec::new();
+    for entry in view.branch() {
+        if matches!(&entry.body, EntryBody::Boundary(boundary) if boundary.has_summary()) {
+            visible = 0.0;
+        }
+        if !is_said(entry) {
+            continue;
+        }
+        let tokens = estimator.total(estimator.json(&entry.line)) as f64;
+        visible += tokens;
+        new += tokens;
+        unread.push(entry.clone());
+        let due =
+            if last_covered.is_none() { FIRST } else { (visible / 5.0).clamp(*GROWN.start(), *GROWN.end()) };
+        if new >= due {
+            (written, _) = written.grown(&unread, estimator, true);
+            last_covered = Some(entry.id);
+            unread.clear();
+            new = 0.0;
+        }
+    }
+    Some(SessionNotes { text: written.text(), path: PATH.to_owned(), last_covered: last_covered? })
+}
+
 /// Messages between the last notes and the end of their new coverage.
 fn stretch(view: &View, noted: Option<NotesCoverage>, covers: NotesCoverage) -> Vec<LogEntry> {
     let branch = view.branch();

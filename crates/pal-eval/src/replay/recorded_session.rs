@@ -109,6 +109,18 @@ impl RecordedSession {
         })
     }
 
+    /// Model of the newest request before a position, else of the first.
+    pub(crate) fn model_before(&self, at: usize) -> Option<String> {
+        let model = |entry: &LogEntry| match &entry.body {
+            EntryBody::Request(request) if request.source.is_conversation() && !request.model.is_empty() => {
+                Some(request.model.to_string())
+            }
+            _ => None,
+        };
+        let before = self.entries.get(..at)?.iter().rev().find_map(model);
+        before.or_else(|| self.models().next().map(str::to_owned))
+    }
+
     /// All user messages: their positions and texts.
     pub(crate) fn said_by_people(&self) -> impl Iterator<Item = (&LogEntry, Vec<String>)> {
         self.entries.iter().filter_map(|entry| match &entry.body {

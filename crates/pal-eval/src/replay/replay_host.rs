@@ -139,27 +139,30 @@ impl ModelClient for ReplayHost<'_> {
 }
 
 impl FileReader for ReplayHost<'_> {
-    /// The newest text of the file that the recording had shown or written by then.
     fn read_file(&mut self, wanted: &FileRequest) -> RestoredFile {
-        let entries = &self.recorded.entries()[..self.at];
-        let text = entries.iter().enumerate().rev().find_map(|(at, entry)| {
-            let EntryBody::Assistant(assistant) = &entry.body else { return None };
-            let calls = assistant.content.blocks().iter().rev();
-            calls.filter(|block| block.kind() == BlockType::ToolUse).find_map(|block| {
-                let call = VisibleCall::read(block)?;
-                if call.path()? != wanted.path {
-                    return None;
-                }
-                match call.kind? {
-                    ToolKind::Read => result(&entries[at..], block.tool_use_id()?),
-                    ToolKind::Write => call.member("content").and_then(unescape).map(Cow::into_owned),
-                    _ => None,
-                }
-            })
-        });
-        let text = text.map(|text| text[..text.floor_char_boundary(wanted.bytes_max)].to_owned());
-        RestoredFile { path: wanted.path.clone(), text, seen: None }
+        recorded_file(&self.recorded.entries()[..self.at], wanted)
     }
+}
+
+/// The newest text of a file that a recording had shown or written by the end of `entries`.
+pub(crate) fn recorded_file(entries: &[LogEntry], wanted: &FileRequest) -> RestoredFile {
+    let text = entries.iter().enumerate().rev().find_map(|(at, entry)| {
+        let EntryBody::Assistant(assistant) = &entry.body else { return None };
+        let calls = assistant.content.blocks().iter().rev();
+        calls.filter(|block| block.kind() == BlockType::ToolUse).find_map(|block| {
+            let call = VisibleCall::read(block)?;
+            if call.path()? != wanted.path {
+                return None;
+            }
+            match call.kind? {
+                ToolKind::Read => result(&entries[at..], block.tool_use_id()?),
+                ToolKind::Write => call.member("content").and_then(unescape).map(Cow::into_owned),
+                _ => None,
+            }
+        })
+    });
+    let text = text.map(|text| text[..text.floor_char_boundary(wanted.bytes_max)].to_owned());
+    RestoredFile { path: wanted.path.clone(), text, seen: None }
 }
 
 impl Notifier for ReplayHost<'_> {
