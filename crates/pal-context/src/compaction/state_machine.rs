@@ -173,7 +173,7 @@ impl Compaction {
             dropped: 0,
             truncations: 0,
             plain_model: None,
-            restored: RestoredFiles { budget: policy.restoration, read: None },
+            restored: RestoredFiles { budget: policy.restoration, requested: Vec::new(), read: None },
             summary: None,
         }
     }
@@ -570,11 +570,11 @@ impl Compaction {
                 summarised,
                 kept,
                 &self.order.sources,
-                self.budgets(),
                 self.restored.budget,
                 is_carried,
             );
             if !wanted.is_empty() {
+                self.restored.requested.clone_from(&wanted);
                 self.summary = Some((how, summary));
                 return Some(CompactionStep::ReadFiles(wanted));
             }

@@ -139,9 +139,10 @@ impl ModelClient for ReplayHost<'_> {
 }
 
 impl FileReader for ReplayHost<'_> {
-    /// The newest text of the file that the recording had shown or written by then.
+    /// The newest text of the file that the recording had shown or written by then; of a part, if it had shown a part.
     fn read_file(&mut self, wanted: &FileRequest) -> RestoredFile {
         let entries = &self.recorded.entries()[..self.at];
+        let mut first_line = 1;
         let text = entries.iter().enumerate().rev().find_map(|(at, entry)| {
             let EntryBody::Assistant(assistant) = &entry.body else { return None };
             let calls = assistant.content.blocks().iter().rev();
@@ -151,14 +152,19 @@ impl FileReader for ReplayHost<'_> {
                     return None;
                 }
                 match call.kind? {
-                    ToolKind::Read => result(&entries[at..], block.tool_use_id()?),
+                    ToolKind::Read => {
+                        let text = result(&entries[at..], block.tool_use_id()?)?;
+                        let line = call.member("offset").and_then(|raw| raw.parse().ok());
+                        first_line = line.unwrap_or(1).max(1);
+                        Some(text)
+                    }
                     ToolKind::Write => call.member("content").and_then(unescape).map(Cow::into_owned),
                     _ => None,
                 }
             })
         });
         let text = text.map(|text| text[..text.floor_char_boundary(wanted.bytes_max)].to_owned());
-        RestoredFile { path: wanted.path.clone(), text, seen: None }
+        RestoredFile { path: wanted.path.clone(), text, first_line, seen: None }
     }
 }
 
