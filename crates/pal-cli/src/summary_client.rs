@@ -148,7 +148,7 @@ impl FileReader for SummaryClient {
         };
         let read = read.map_err(|why| self.not_read.push((wanted.path.clone(), why))).ok();
         let (text, seen) = read.unzip();
-        RestoredFile { path: wanted.path.clone(), text, seen: seen.flatten() }
+        RestoredFile { path: wanted.path.clone(), text, first_line: 1, seen: seen.flatten() }
     }
 }
 

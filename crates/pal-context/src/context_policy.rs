@@ -185,13 +185,17 @@ pub struct RestorationBudget {
     pub files: usize,
     /// Tokens of all files together, on a full window.
     pub tokens: u64,
+    /// Tokens of one file, on a full window.
+    pub file_tokens: u64,
 }
 
 impl RestorationBudget {
     /// Few files, each as long as a file may be (§4.10).
-    pub const STANDARD: RestorationBudget = RestorationBudget { files: 5, tokens: 50_000 };
-    /// Little more than the tokens that the standard takes in the mean over recorded sessions, spread over more and smaller files.
-    pub const SPREAD: RestorationBudget = RestorationBudget { files: 15, tokens: 12_000 };
+    pub const STANDARD: RestorationBudget =
+        RestorationBudget { files: 5, tokens: 50_000, file_tokens: 5_000 };
+    /// More files, of each the part that was in use: what a file costs to carry grows with its length, what a call costs that reads it
+    /// again hardly does.
+    pub const SPREAD: RestorationBudget = RestorationBudget { files: 25, tokens: 12_000, file_tokens: 1_500 };
 }
 
 /// Token budgets, scaled to the window (§0.4).

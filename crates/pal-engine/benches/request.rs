@@ -33,7 +33,7 @@ impl ModelClient for OfflineHost {
 
 impl FileReader for OfflineHost {
     fn read_file(&mut self, wanted: &FileRequest) -> RestoredFile {
-        RestoredFile { path: wanted.path.clone(), text: None, seen: None }
+        RestoredFile { path: wanted.path.clone(), text: None, first_line: 1, seen: None }
     }
 }
 

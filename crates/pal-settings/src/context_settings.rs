@@ -70,6 +70,7 @@ fn with_layers(values: &SettingValues<'_>, standard: &ContextPolicy) -> ContextP
         restoration: RestorationBudget {
             files: number("compaction.restored_files", standard.restoration.files),
             tokens: values.count("compaction.restored_tokens").unwrap_or(standard.restoration.tokens),
+            ..standard.restoration
         },
         restored_line_tokens: values
             .count("compaction.restored_line_tokens")

@@ -146,14 +146,6 @@ impl View {
         by_category.to_vec()
     }
 
-    /// Estimated tokens before the messages (tools and system), including the part that the log does not
-    /// hold.
-    pub fn tokens_before_messages(&self) -> f64 {
-        let head = &self.derived().head;
-        let unseen = head.unseen_tokens as f64;
-        self.estimator().scale() * (head.sums.total() - unseen) + unseen
-    }
-
     /// Estimated tokens that every request begins with and no compaction removes: the prefix and the context
     /// that opens the messages.
     pub fn fixed_tokens(&self) -> f64 {

@@ -135,7 +135,7 @@ impl AgentRuntime<'_> {
         let path = target.real.display().to_string();
         let restored = root.and_then(|root| restored_file(root, &path, wanted.bytes_max).ok());
         let (text, seen) = restored.unzip();
-        RestoredFile { path: wanted.path.clone(), text, seen: seen.flatten() }
+        RestoredFile { path: wanted.path.clone(), text, first_line: 1, seen: seen.flatten() }
     }
 }
 

@@ -21,9 +21,9 @@ pub struct BreakpointOptions {
     pub is_fork: bool,
 }
 
-/// Plans the breakpoints of a request by priority: its end, the last system block, the end of the opening
-/// context if its TTL is longer than the messages', the end of what other forks of the same response send, the end
-/// of the previous request if much was added since, the end of the static system blocks, the last tool. Prefixes below the cacheable minimum get none.
+/// Plans the breakpoints of a request by priority: its end, the last system block, the end of the opening context, the end of what
+/// other forks of the same response send, the end of the previous request if much was added since, the end of the static system blocks,
+/// the last tool. Prefixes below the cacheable minimum get none.
 pub fn plan_breakpoints(
     request: &Request,
     card: &ModelCard,
@@ -48,9 +48,9 @@ pub fn plan_breakpoints(
         if matches!(position, BreakpointPosition::System(_)) && card.can.cache_scopes && scope.is_none() {
             continue;
         }
-        let ttl = match opening == Some(position) {
-            true => CacheTtl::Hour1,
-            false => options.ttl.at_position(position),
+        let ttl = match options.ttl {
+            CacheTtl::Hour1ThenMinutes5 if opening == Some(position) => CacheTtl::Hour1,
+            ttl => ttl.at_position(position),
         };
         breakpoints.push(CacheBreakpoint { position, ttl, scope });
     }
@@ -102,10 +102,10 @@ fn last_tool(tools: &[SharedText]) -> Option<usize> {
     own.or_else(|| tools.iter().rposition(|tool| !is_deferred(tool)))
 }
 
-/// End of the opening context, if its TTL is longer than the messages': no clear or compaction changes it.
+/// End of the opening context: no clear or compaction changes it, so the request after one still reads it. The provider, which looks back a
+/// few blocks from the end of a request, would not find it.
 fn opening(request: &Request, options: BreakpointOptions) -> Option<BreakpointPosition> {
-    let is_longer = options.ttl == CacheTtl::Hour1ThenMinutes5 && !options.is_fork;
-    let blocks = Some(request.opening_blocks()).filter(|blocks| is_longer && *blocks > 0)?;
+    let blocks = Some(request.opening_blocks()).filter(|blocks| !options.is_fork && *blocks > 0)?;
     request.last_cacheable_block(blocks).map(BreakpointPosition::Block)
 }
 

@@ -227,10 +227,9 @@ fn compose_with(
         let budgets = WindowBudgets::new(limits);
         boundary.restored = restoration::blocks(
             estimator,
-            material.restored.files(),
+            material.restored,
             &order.sources,
             budgets,
-            material.restored.budget,
             restored_room(limits, size),
         )
         .into_iter()

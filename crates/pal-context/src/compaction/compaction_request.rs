@@ -153,6 +153,8 @@ pub struct FileRequest {
     pub path: String,
     /// Maximum useful bytes.
     pub bytes_max: usize,
+    /// First line of the part that the model read last, counted from 1.
+    pub first_line: u64,
 }
 
 /// Current content of a requested file.
@@ -162,6 +164,8 @@ pub struct RestoredFile {
     pub path: String,
     /// Text or its beginning; `None` if it cannot be read.
     pub text: Option<String>,
+    /// Line of the file at which the text begins, counted from 1.
+    pub first_line: u64,
     /// Real path and known state of the file, if the caller tracks files.
     pub seen: Option<(String, KnownFile)>,
 }

@@ -176,6 +176,7 @@ impl Compaction {
             restored: RestoredFiles {
                 budget: policy.restoration,
                 line_tokens: policy.restored_line_tokens,
+                requested: Vec::new(),
                 read: None,
             },
             summary: None,
@@ -574,11 +575,11 @@ impl Compaction {
                 summarised,
                 kept,
                 &self.order.sources,
-                self.budgets(),
                 self.restored.budget,
                 is_carried,
             );
             if !wanted.is_empty() {
+                self.restored.requested.clone_from(&wanted);
                 self.summary = Some((how, summary));
                 return Some(CompactionStep::ReadFiles(wanted));
             }

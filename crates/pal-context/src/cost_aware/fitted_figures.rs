@@ -12,7 +12,7 @@ pub(super) const PRIOR_REQUESTS: f64 = 10.0;
 
 /// Rent to pay before a compaction, as a multiple of its price. 1 would be right if all costs were known; the cost is flat between 1
 /// and 1.5, and fewer compactions lose less.
-pub(super) const RENT: f64 = 1.3;
+pub(super) const RENT: f64 = 1.5;
 
 /// Output tokens of a model's summary where none was seen yet: 20 recorded ones have 5,000 in the mean.
 pub(super) const SUMMARY_TOKENS: f64 = 5_000.0;

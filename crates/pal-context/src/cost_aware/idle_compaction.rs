@@ -147,13 +147,10 @@ impl<'a> CompactionStake<'a> {
         let card = &view.lens().card;
         let size = context.size as f64;
         let rates = TokenRates::for_prompt(card, ttl, size);
+        let prefix = view.fixed_tokens().min(size);
         // The prefix may have a longer TTL than the messages.
-        let (prefix, cached_later) = match ttl {
-            CacheTtl::Hour1ThenMinutes5 => (view.fixed_tokens(), view.fixed_tokens()),
-            CacheTtl::Minutes5 | CacheTtl::Hour1 => (view.tokens_before_messages(), 0.0),
-        };
-        let cold =
-            CachedContext { card, ttl, size, cached: cached_later.min(size), prefix: prefix.min(size) };
+        let left = if ttl == CacheTtl::Hour1ThenMinutes5 { prefix } else { 0.0 };
+        let cold = CachedContext { card, ttl, size, cached: left, prefix };
         CompactionStake {
             price: rates.read * cached + rates.input * (size - cached) + rates.output * summary_tokens(view),
             after: compacted(context, &cold),

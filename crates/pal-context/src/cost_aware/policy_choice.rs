@@ -196,12 +196,7 @@ fn cached_context<'a>(context: &LayerContext<'a>) -> CachedContext<'a> {
     let view = context.view;
     let ttl = latched_cache_ttl(view.state()).unwrap_or_default();
     let size = context.size as f64;
-    // The opening context has its own breakpoint only if its TTL is longer than the messages'.
-    let prefix = match ttl {
-        CacheTtl::Hour1ThenMinutes5 => view.fixed_tokens(),
-        CacheTtl::Minutes5 | CacheTtl::Hour1 => view.tokens_before_messages(),
-    };
-    let prefix = prefix.min(size);
+    let prefix = view.fixed_tokens().min(size);
     let known = view.size();
     let cached = match known.anchor {
         _ if context.is_cold() => match ttl {

@@ -21,6 +21,8 @@ struct RequestInputs {
     /// Name, text, and true for the static block.
     sections: Vec<(&'static str, String, bool)>,
     tools: Vec<String>,
+    /// The opening context, as JSON.
+    context: &'static str,
     messages: Vec<String>,
     /// Number of unsent messages at the end.
     unsent: usize,
@@ -44,6 +46,7 @@ impl RequestInputs {
                 ("environment", "Linux. ".repeat(200), false),
             ],
             tools: ["Bash", "Edit", "Read"].map(tool).into(),
+            context: "[]",
             messages: (0..7).map(|number| format!("message {number}: {}", "words ".repeat(300))).collect(),
             unsent: 0,
             standing: RequestParams::default(),
@@ -68,7 +71,7 @@ impl RequestInputs {
         PromptPrefix {
             system: SharedText::from(format!("[{}]", blocks.join(","))),
             tools: SharedText::from(format!("[{}]", self.tools.join(","))),
-            context: Content::default(),
+            context: Content::parse(&SharedText::from(self.context)),
             unseen_tokens: 0,
             notes: PrefixNotes { system: notes, ..PrefixNotes::default() },
         }
@@ -414,6 +417,31 @@ fn breakpoints_follow_their_priority() {
     parts.card.min_cacheable = 1_500;
     parts.tools[2] = parts.tools[2].replace("\"Read\"", "\"Read\",\"defer_loading\":true");
     assert!(!spots(&parts, false).contains(&BreakpointPosition::Tool(2)), "a deferred tool carries no mark");
+}
+
+#[test]
+fn opening_context_has_its_own_breakpoint_at_every_ttl() {
+    let parts = RequestInputs {
+        context: r#"[{"type":"text","text":"Rules of the project."}]"#,
+        ..RequestInputs::new()
+    };
+    let request = parts.view().render(OPTIONS);
+    let opening = BreakpointPosition::Block(request.opening_blocks() - 1);
+    for (ttl, of_opening, of_tail) in [
+        (CacheTtl::Minutes5, CacheTtl::Minutes5, CacheTtl::Minutes5),
+        (CacheTtl::Hour1ThenMinutes5, CacheTtl::Hour1, CacheTtl::Minutes5),
+        (CacheTtl::Hour1, CacheTtl::Hour1, CacheTtl::Hour1),
+    ] {
+        let planned = plan_breakpoints(&request, &parts.card, BreakpointOptions { ttl, is_fork: false });
+        let found = planned.iter().find(|mark| mark.position == opening).map(|mark| mark.ttl);
+        assert_eq!(
+            (found, planned.last().map(|mark| mark.ttl)),
+            (Some(of_opening), Some(of_tail)),
+            "{ttl:?}"
+        );
+    }
+    // A fork writes nothing.
+    assert!(!spots(&parts, true).contains(&opening));
 }
 
 #[test]

@@ -97,7 +97,12 @@ fn compact_with(
                 compaction.receive_reply(&setting.view, reply());
             }
             CompactionStep::ReadFiles(wanted) => {
-                let read = |path| RestoredFile { path, text: Some("fn main() {}\n".repeat(40)), seen: None };
+                let read = |path| RestoredFile {
+                    path,
+                    text: Some("fn main() {}\n".repeat(40)),
+                    first_line: 1,
+                    seen: None,
+                };
                 compaction.receive_files(wanted.into_iter().map(|wanted| read(wanted.path)).collect());
             }
             CompactionStep::Done(done) => return Ok(Box::new(done.boundary)),
@@ -660,7 +665,9 @@ fn a_budget_of_tokens_is_spread_over_more_and_smaller_files() {
     log += "sent\nmodel m20: Done.\n";
     let restored = |files: usize, tokens: u64| {
         let setting = LayerFixture::of("claude-opus-4-6", &spelled_out(&log));
-        let setting = setting.with_policy(|policy| policy.restoration = RestorationBudget { files, tokens });
+        let setting = setting.with_policy(|policy| {
+            policy.restoration = RestorationBudget { files, tokens, file_tokens: 5_000 }
+        });
         let order = order(CompactionRange::Whole, CompactionTrigger::Auto);
         put_back(&carried_through(&setting, order, ScriptedReply::Short).unwrap())
     };

@@ -35,7 +35,7 @@ impl ModelClient for ScriptedHost {
 
 impl FileReader for ScriptedHost {
     fn read_file(&mut self, wanted: &FileRequest) -> RestoredFile {
-        RestoredFile { path: wanted.path.clone(), text: None, seen: None }
+        RestoredFile { path: wanted.path.clone(), text: None, first_line: 1, seen: None }
     }
 }
 

@@ -61,7 +61,7 @@ impl ModelClient for RecordingHost {
 
 impl FileReader for RecordingHost {
     fn read_file(&mut self, wanted: &FileRequest) -> RestoredFile {
-        RestoredFile { path: wanted.path.clone(), text: None, seen: None }
+        RestoredFile { path: wanted.path.clone(), text: None, first_line: 1, seen: None }
     }
 }
 

@@ -242,7 +242,7 @@ impl ModelClient for PlayedHost {
 
 impl FileReader for PlayedHost {
     fn read_file(&mut self, wanted: &FileRequest) -> RestoredFile {
-        RestoredFile { path: wanted.path.clone(), text: None, seen: None }
+        RestoredFile { path: wanted.path.clone(), text: None, first_line: 1, seen: None }
     }
 }
 

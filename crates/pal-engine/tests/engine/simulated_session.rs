@@ -117,7 +117,7 @@ impl ModelClient for SimulatedHost {
 
 impl FileReader for SimulatedHost {
     fn read_file(&mut self, wanted: &FileRequest) -> RestoredFile {
-        RestoredFile { path: wanted.path.clone(), text: None, seen: None }
+        RestoredFile { path: wanted.path.clone(), text: None, first_line: 1, seen: None }
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct RecordedFileTouch {
     pub(crate) is_read: bool,
     /// Characters it needs: the result of a read, or the text that an edit had read before.
     pub(crate) characters: u64,
+    /// Lines that it needs, counted from 1, and the line after them.
+    pub(crate) lines: (u64, u64),
     /// Where it was shown before, oldest first; empty if it never was.
     pub(crate) earlier: Vec<ShownFile>,
 }
@@ -92,6 +94,7 @@ fn touched(
         call,
         path,
         is_read,
+        lines: wanted,
         characters: if is_read { read } else { earlier.last().map_or(0, |newest| newest.characters) },
         earlier,
     })

@@ -13,16 +13,16 @@ pub(crate) struct VisibleContent<'a> {
     results: FxHashSet<&'a ToolUseId>,
     /// Of these, the ones that the provider cleared. It reports a number of tokens, oldest first.
     cleared: FxHashSet<&'a ToolUseId>,
-    /// Files that the newest boundary restored.
-    restored: Vec<String>,
+    /// Files that the newest boundary restored, whole or in part.
+    restored: Vec<RestoredPart>,
 }
 
 impl<'a> VisibleContent<'a> {
     pub(crate) fn of(view: &'a View) -> VisibleContent<'a> {
         let restored = match view.boundary().map(|entry| &entry.body) {
             Some(EntryBody::Boundary(boundary)) => {
-                let text = |block: &ContentBlock| block.string("text").map(|text| text.into_owned());
-                boundary.restored.blocks().iter().filter_map(text).collect()
+                let part = |block: &ContentBlock| RestoredPart::of(&block.string("text")?);
+                boundary.restored.blocks().iter().filter_map(part).collect()
             }
             _ => Vec::new(),
         };
@@ -48,8 +48,7 @@ impl<'a> VisibleContent<'a> {
             true => self.shows_result(&copy.id),
             false => self.view.call_block(&copy.id).is_some() && self.results.contains(&copy.id),
         });
-        let heading = format!("[File `{}`", touch.path);
-        !is_copy && !self.restored.iter().any(|text| text.starts_with(&heading))
+        !is_copy && !self.restored.iter().any(|part| part.shows(touch))
     }
 
     fn shows_result(&self, id: &ToolUseId) -> bool {
@@ -57,6 +56,28 @@ impl<'a> VisibleContent<'a> {
             !result.is_cleared && !result.is_deleted && result.spilled_to.is_none()
         };
         self.results.contains(id) && !self.cleared.contains(id) && self.view.result(id).is_some_and(is_whole)
+    }
+}
+
+/// Lines of a file that a boundary restored.
+struct RestoredPart {
+    path: String,
+    /// The first line, and the line after the last one.
+    lines: (u64, u64),
+}
+
+impl RestoredPart {
+    fn of(text: &str) -> Option<RestoredPart> {
+        let (path, rest) = text.strip_prefix("[File `")?.split_once('`')?;
+        let first = rest.strip_prefix(" from line ").and_then(|rest| rest.split_once(' ')?.0.parse().ok());
+        let first: u64 = first.unwrap_or(1);
+        // The heading and two tags are no lines of the file.
+        let lines = text.lines().count().saturating_sub(3) as u64;
+        Some(RestoredPart { path: path.to_owned(), lines: (first, first + lines) })
+    }
+
+    fn shows(&self, touch: &RecordedFileTouch) -> bool {
+        self.path == touch.path && self.lines.0 < touch.lines.1 && touch.lines.0 < self.lines.1
     }
 }
 

@@ -144,8 +144,9 @@ impl FileReader for ReplayHost<'_> {
     }
 }
 
-/// The newest text of a file that a recording had shown or written by the end of `entries`.
+/// The newest text of a file that a recording had shown or written by the end of `entries`; of a part, if it had shown a part.
 pub(crate) fn recorded_file(entries: &[LogEntry], wanted: &FileRequest) -> RestoredFile {
+    let mut first_line = 1;
     let text = entries.iter().enumerate().rev().find_map(|(at, entry)| {
         let EntryBody::Assistant(assistant) = &entry.body else { return None };
         let calls = assistant.content.blocks().iter().rev();
@@ -155,14 +156,19 @@ pub(crate) fn recorded_file(entries: &[LogEntry], wanted: &FileRequest) -> Resto
                 return None;
             }
             match call.kind? {
-                ToolKind::Read => result(&entries[at..], block.tool_use_id()?),
+                ToolKind::Read => {
+                    let text = result(&entries[at..], block.tool_use_id()?)?;
+                    let line = call.member("offset").and_then(|raw| raw.parse().ok());
+                    first_line = line.unwrap_or(1).max(1);
+                    Some(text)
+                }
                 ToolKind::Write => call.member("content").and_then(unescape).map(Cow::into_owned),
                 _ => None,
             }
         })
     });
     let text = text.map(|text| text[..text.floor_char_boundary(wanted.bytes_max)].to_owned());
-    RestoredFile { path: wanted.path.clone(), text, seen: None }
+    RestoredFile { path: wanted.path.clone(), text, first_line, seen: None }
 }
 
 impl Notifier for ReplayHost<'_> {

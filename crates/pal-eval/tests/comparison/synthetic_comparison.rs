@@ -3,9 +3,10 @@
 use pal_eval::comparison::{EvalPlan, POLICY_ROWS, PolicyComparison, find_policy_row, run_evaluation};
 use pal_eval::replay::RecordedSession;
 use pal_model::{
-    Content, EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCatalog, PromptPrefix, RequestRecord,
-    RequestSource, ResponseRecord, SharedText, Timestamp, Usage,
+    CacheCreation, Content, EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCatalog, PromptPrefix,
+    RequestRecord, RequestSource, ResponseRecord, SharedText, Timestamp, Usage,
 };
+use pal_view::CacheTtl;
 
 /// A session that is being made up.
 pub(crate) struct Made {
@@ -13,12 +14,18 @@ pub(crate) struct Made {
     entries: Vec<LogEntry>,
     second: i64,
     calls: usize,
+    /// TTL that the recorded client asked for, and that rows without a choice of their own repeat.
+    ttl: CacheTtl,
 }
 
 impl Made {
     pub(crate) fn new() -> Made {
+        Made::with_ttl(CacheTtl::Minutes5)
+    }
+
+    pub(crate) fn with_ttl(ttl: CacheTtl) -> Made {
         let mut made =
-            Made { ids: IdSource::seeded(5), entries: Vec::new(), second: 1_800_000_000, calls: 0 };
+            Made { ids: IdSource::seeded(5), entries: Vec::new(), second: 1_800_000_000, calls: 0, ttl };
         made.push(EntryDraft::prefix(&PromptPrefix {
             system: SharedText::from("[]"),
             tools: SharedText::from(
@@ -65,7 +72,7 @@ impl Made {
             response,
             source: RequestSource::main(),
             model: "claude-opus-4-6".into(),
-            usage: Usage { input_tokens: 10, output_tokens: 30, ..Usage::default() },
+            usage: self.usage(),
             stop_reason: Some("tool_use".into()),
             cost: None,
             cache_break: None,
@@ -73,6 +80,16 @@ impl Made {
         let text: String = (0..words).map(|word| format!("word{word} ")).collect();
         let result = format!(r#"[{{"type":"tool_result","tool_use_id":"t{number}","content":"{text}"}}]"#);
         self.push(EntryDraft::user(MessageOrigin::Tool, &result));
+    }
+
+    fn usage(&self) -> Usage {
+        let written = CacheCreation { ephemeral_1h_input_tokens: 10, ..CacheCreation::default() };
+        Usage {
+            input_tokens: 10,
+            output_tokens: 30,
+            cache_creation: (self.ttl == CacheTtl::Hour1).then_some(written),
+            ..Usage::default()
+        }
     }
 
     fn recorded(&self) -> RecordedSession {

@@ -9,6 +9,7 @@ mod keepalive_replay;
 mod notes;
 mod prices;
 mod provider_agreement;
+mod scripted_rounds;
 mod sessions;
 mod synthetic_sessions;
 mod ttl_regret;

@@ -54,6 +54,12 @@ impl Made {
 
     /// A request and its answer, which reads a file and gets this number of words back.
     pub(crate) fn turn(&mut self, words: usize) -> EntryId {
+        let path = format!("/src/file{}.rs", self.responses + 1);
+        self.call("Read", &serde_json::json!({"file_path": path}), &"word ".repeat(words))
+    }
+
+    /// A request and its answer, which calls a tool and gets this result.
+    pub(crate) fn call(&mut self, tool: &str, input: &serde_json::Value, result: &str) -> EntryId {
         self.responses += 1;
         let number = self.responses;
         let last = self.entries.last().map(|entry| entry.id);
@@ -63,9 +69,7 @@ impl Made {
         self.push(EntryDraft::request(&request));
         self.wait(1);
         let response = format!("msg_{number}").as_str().into();
-        let call = format!(
-            r#"[{{"type":"tool_use","id":"t{number}","name":"Read","input":{{"file_path":"/src/file{number}.rs"}}}}]"#
-        );
+        let call = format!(r#"[{{"type":"tool_use","id":"t{number}","name":"{tool}","input":{input}}}]"#);
         self.push(EntryDraft::assistant(Some(&response), Some(self.model), &call));
         let usage =
             Usage { input_tokens: 3, cache_read_input_tokens: 9_000, output_tokens: 20, ..Usage::default() };
@@ -79,11 +83,8 @@ impl Made {
             cache_break: None,
         }));
         self.wait(1);
-        let result = format!(
-            r#"[{{"type":"tool_result","tool_use_id":"t{number}","content":"{}"}}]"#,
-            "word ".repeat(words)
-        );
-        self.push(EntryDraft::user(MessageOrigin::Tool, &result))
+        let result = serde_json::json!([{"type": "tool_result", "tool_use_id": format!("t{number}"), "content": result}]);
+        self.push(EntryDraft::user(MessageOrigin::Tool, &result.to_string()))
     }
 
     fn boundary(&mut self, summary: &str, kept: Option<(EntryId, EntryId)>) {

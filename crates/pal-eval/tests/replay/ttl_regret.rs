@@ -6,11 +6,12 @@ use pal_view::CacheTtl;
 use crate::sessions::cost_aware;
 use crate::synthetic_sessions::Made;
 
-/// Maximum cost, relative to the best fixed TTL, of a session whose ten pauses are of one kind: the goal is 1.02, and a session
-/// without pauses misses it by the price of a prefix that is kept for an hour.
-const REGRET_MAX: f64 = 1.03;
-/// The same if the pauses change, so that what was learned misleads: one loss of the cache.
-const REGRET_MAX_OF_CHANGE: f64 = 1.12;
+/// Maximum cost of a session with ten pauses, relative to the best fixed TTL.
+const REGRET_MAX: f64 = 1.02;
+/// The same without a pause: the price of a prefix that is kept for an hour and never needed.
+const REGRET_MAX_WITHOUT_PAUSE: f64 = 1.03;
+/// The same if long pauses begin late, so that what was learned misleads: the messages so far are written again once.
+const REGRET_MAX_OF_CHANGE: f64 = 1.05;
 
 /// Turns of eight requests, each after a pause of this number of minutes.
 fn with_pauses(minutes: &[f64]) -> RecordedSession {
@@ -44,14 +45,14 @@ fn cost(recorded: &RecordedSession, cache_ttl: Option<CacheTtl>) -> f64 {
 fn chosen_ttl_costs_little_more_than_the_best_fixed_one() {
     let mut worst: Vec<String> = Vec::new();
     for (name, pauses, max) in [
-        ("no pause", vec![0.5; 10], REGRET_MAX),
+        ("no pause", vec![0.5; 10], REGRET_MAX_WITHOUT_PAUSE),
         ("just over five minutes", vec![5.2; 10], REGRET_MAX),
         ("ten minutes", vec![10.0; 10], REGRET_MAX),
         ("forty minutes", vec![40.0; 10], REGRET_MAX),
         ("over an hour", vec![70.0; 10], REGRET_MAX),
-        ("short and long in turn", [1.0, 20.0].repeat(5), REGRET_MAX_OF_CHANGE),
+        ("short and long in turn", [1.0, 20.0].repeat(5), REGRET_MAX),
         ("quiet, then long", [vec![1.0; 5], vec![20.0; 5]].concat(), REGRET_MAX_OF_CHANGE),
-        ("long, then quiet", [vec![20.0; 5], vec![1.0; 5]].concat(), REGRET_MAX_OF_CHANGE),
+        ("long, then quiet", [vec![20.0; 5], vec![1.0; 5]].concat(), REGRET_MAX),
     ] {
         let recorded = with_pauses(&pauses);
         let fixed = [CacheTtl::Minutes5, CacheTtl::Hour1, CacheTtl::Hour1ThenMinutes5];
