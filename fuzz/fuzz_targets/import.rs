@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use pal_fuzz::{Meter, accepted, lens, peak_of};
-use pal_import::{ImportOptions, TokenEstimator, import};
-use pal_model::{EntryBody, LogEntry, SharedText};
+use pal_import::{ImportOptions, import};
+use pal_model::{EntryBody, LogEntry, SharedText, TokenEstimator};
 use pal_view::{View, ViewScope};
 
 #[global_allocator]

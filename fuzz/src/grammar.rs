@@ -160,7 +160,7 @@ impl Pot {
             }
             'n' => DecisionKind::Snip { entries: vec![self.target(one), self.target(two)] },
             'f' => DecisionKind::Fold { head: self.target(one), tail: self.target(two), text },
-            't' => DecisionKind::Strip { entry: self.target(one), text },
+            't' => DecisionKind::Strip { entry: self.target(one), media: None, text },
             'u' => DecisionKind::Undo { target: self.target(one) },
             'p' => DecisionKind::Pin { text },
             'm' => DecisionKind::Model { model: text.into() },

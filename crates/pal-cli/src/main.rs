@@ -21,6 +21,7 @@ mod progress;
 mod provider;
 mod resume_directory;
 mod session_ledger;
+mod session_lookup;
 mod session_start;
 mod settings;
 mod setup;

@@ -1,4 +1,4 @@
-//! Saved sessions: find one by path or id, and open it for changes.
+//! Opening a saved session for changes.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -13,9 +13,8 @@ use pal_view::{ViewScope, WindowLimits};
 use crate::failure::Failure;
 use crate::loaded_session::{self, card, lens};
 use crate::notices::{Notices, print_notice};
-use crate::session_ledger::newest;
+use crate::session_lookup::find;
 use crate::settings::Settings;
-use pal_report::stored_sessions::{self, StoredSession};
 
 /// A session that is open for changes, with its configuration.
 pub(crate) struct OpenSession {
@@ -100,50 +99,6 @@ pub(crate) fn now() -> Timestamp {
 /// Seed for the ids of this process.
 pub(crate) fn random_seed() -> u64 {
     RandomState::new().hash_one(std::process::id())
-}
-
-/// Finds the file of a named session, or of the newest one of the current directory.
-pub(crate) fn find_or_newest(name: Option<&str>, settings: &Settings) -> Result<PathBuf, Failure> {
-    name.map_or_else(|| newest(settings), |name| find(name, settings))
-}
-
-/// Finds the file of a session by its path, its directory, or its id or the start of it.
-pub(crate) fn find(name: &str, settings: &Settings) -> Result<PathBuf, Failure> {
-    let path = Path::new(name);
-    if path.is_dir() && pal_store::log_path(path).is_file() {
-        return Ok(pal_store::log_path(path));
-    }
-    if path.exists() || path.components().count() > 1 {
-        return Ok(path.to_owned());
-    }
-    let sessions = settings.home.as_deref().map_or(Vec::new(), stored_sessions::list_sessions);
-    let mut found: Vec<&StoredSession> =
-        sessions.iter().filter(|kept| !name.is_empty() && kept.id.starts_with(name)).collect();
-    if found.is_empty() {
-        let begins = |kept: &&StoredSession| foreign_id(&kept.log).is_some_and(|id| id.starts_with(name));
-        found = sessions.iter().filter(begins).collect();
-    }
-    found.sort();
-    match found.as_slice() {
-        [kept] => Ok(kept.log.clone()),
-        [] => Err(Failure::with_hint(
-            format!("no session id starts with `{name}`, and no such file exists"),
-            "`pal sessions --all` lists all sessions",
-        )),
-        several => {
-            let ids: Vec<&str> = several.iter().take(5).map(|kept| kept.id.as_str()).collect();
-            let more = if several.len() > 5 { " …" } else { "" };
-            Err(Failure::with_hint(
-                format!("{} session ids start with `{name}`: {}{more}", several.len(), ids.join(", ")),
-                "use more characters of the id",
-            ))
-        }
-    }
-}
-
-/// Id that another agent gave to an imported session. Reads only the first line.
-pub(crate) fn foreign_id(log: &Path) -> Option<String> {
-    pal_store::read_session_entry(log)?.foreign_id
 }
 
 /// Error for a file that is not a log of pal.

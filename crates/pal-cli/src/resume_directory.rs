@@ -7,8 +7,8 @@ use pal_agent::{is_same_directory, session_directory};
 
 use crate::arguments::AgentArgs;
 use crate::failure::Failure;
-use crate::open_session::find;
-use crate::session_ledger::{no_sessions, project_logs};
+use crate::session_lookup::find;
+use crate::session_lookup::{no_sessions, project_logs};
 use crate::settings::Settings;
 
 /// A session that belongs to another directory than the one it would be continued in.

@@ -9,9 +9,8 @@ use pal_report::session_name;
 use crate::failure::Failure;
 use crate::loaded_session::LoadedSession;
 use crate::notices::Notices;
-use crate::open_session::find_or_newest;
+use crate::session_lookup::find_or_newest;
 use crate::settings::Settings;
-use pal_report::stored_sessions;
 
 /// Reading a file above this size is announced.
 const LARGE_FILE_BYTES: u64 = 8 << 20;
@@ -52,32 +51,4 @@ fn report_reading(path: &Path) -> bool {
         eprint!("reading {} MB …", bytes >> 20);
     }
     is_reported
-}
-
-/// Log of the newest session of the current directory's project, or of the nearest parent directory that has sessions.
-pub(crate) fn newest(settings: &Settings) -> Result<PathBuf, Failure> {
-    let (current, sessions) = project_logs(settings)?;
-    sessions.into_iter().next().ok_or_else(|| no_sessions(&current))
-}
-
-/// The current directory, and the logs of its project's sessions, newest first.
-pub(crate) fn project_logs(settings: &Settings) -> Result<(PathBuf, Vec<PathBuf>), Failure> {
-    let current = std::env::current_dir()
-        .map_err(|error| Failure::with_hint(format!("the current directory: {error}"), "name a session"))?;
-    let sessions = settings
-        .home
-        .as_deref()
-        .map_or(Vec::new(), |home| stored_sessions::project_sessions(home, &current).1);
-    let written = |log: &PathBuf| log.metadata().and_then(|metadata| metadata.modified()).ok();
-    let mut dated: Vec<_> =
-        sessions.into_iter().filter_map(|kept| Some((written(&kept.log)?, kept.log))).collect();
-    dated.sort_by(|one, other| other.cmp(one));
-    Ok((current, dated.into_iter().map(|(_, log)| log).collect()))
-}
-
-pub(crate) fn no_sessions(current: &Path) -> Failure {
-    Failure::with_hint(
-        format!("no saved sessions for {}", current.display()),
-        "name a session by its path or id; `pal import` imports sessions of other agents",
-    )
 }

@@ -281,9 +281,17 @@ fn named(call: &CallTarget) -> String {
         .to_owned()
 }
 
-/// Returns true if a single tag wraps the text, as it does environments, instructions and reminders. Several
-/// sibling tags, as in a prompt made from a form, do not count.
+/// Beginnings of texts that stand among the user's messages and are not the user's: a restored file, plan or text, the preview of
+/// a spilled paste, and the stand-in for a missing message.
+const INSERTED_PREFIXES: [&str; 5] =
+    ["[File `", "[The plan]", "<restored>", "[The user's text has ", "[Go on.]"];
+
+/// Returns true for texts with a known beginning, and if a single tag wraps the text, as it does environments, instructions and
+/// reminders. Several sibling tags, as in a prompt made from a form, do not count.
 fn is_inserted(text: &str) -> bool {
+    if INSERTED_PREFIXES.iter().any(|prefix| text.starts_with(prefix)) {
+        return true;
+    }
     let Some((tag, _)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };
     let is_tag =
         tag.len() < 40 && tag.chars().all(|letter| letter.is_alphanumeric() || "-_ ".contains(letter));

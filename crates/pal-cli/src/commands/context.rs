@@ -16,7 +16,8 @@ use crate::arguments::{ContextArgs, RequestPartArg};
 use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, lens};
 use crate::notices::Notices;
-use crate::open_session::{engine, find, model_card, now};
+use crate::open_session::{engine, model_card, now};
+use crate::session_lookup::find;
 use crate::settings::Settings;
 use crate::terminal_style::{columns, style_for};
 

@@ -11,8 +11,8 @@ use crate::arguments::{ExportArgs, ExportFormat};
 use crate::failure::Failure;
 use crate::loaded_session::LoadedSession;
 use crate::notices::Notices;
-use crate::open_session::find;
-use crate::session_ledger::newest;
+use crate::session_lookup::find;
+use crate::session_lookup::newest;
 use crate::settings::Settings;
 
 pub(crate) fn export(

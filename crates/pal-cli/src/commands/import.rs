@@ -19,7 +19,7 @@ use crate::arguments::ImportArgs;
 use crate::failure::Failure;
 use crate::loaded_session::{import_source, lens, read_file};
 use crate::notices::print_notice;
-use crate::open_session::foreign_id;
+use crate::session_lookup::foreign_id;
 use crate::settings::Settings;
 use crate::terminal_style::{auto_style, bold, yellow};
 use imported_log::{ImportToStore, StoredImport};

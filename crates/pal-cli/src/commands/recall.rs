@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::failure::Failure;
-use crate::open_session::{find, now};
+use crate::open_session::now;
 use crate::progress::BytesProgress;
+use crate::session_lookup::find;
 use crate::settings::Settings;
 use crate::terminal_style::{columns, style_for};
 use pal_report::stored_sessions;

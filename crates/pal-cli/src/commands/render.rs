@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, lens};
 use crate::next_request::{NextRequestParams, request_at};
 use crate::notices::Notices;
-use crate::open_session::find_or_newest;
+use crate::session_lookup::find_or_newest;
 use crate::settings::Settings;
 
 pub(crate) fn render(

@@ -11,7 +11,8 @@ use serde_json::json;
 
 use crate::arguments::RmArgs;
 use crate::failure::Failure;
-use crate::open_session::{find, now};
+use crate::open_session::now;
+use crate::session_lookup::find;
 use crate::settings::Settings;
 use crate::terminal_style::columns;
 

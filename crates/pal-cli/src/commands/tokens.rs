@@ -13,7 +13,7 @@ use crate::arguments::TokensArgs;
 use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, lens};
 use crate::notices::{Notices, print_notice};
-use crate::open_session::find_or_newest;
+use crate::session_lookup::find_or_newest;
 use crate::settings::Settings;
 use crate::terminal_style::{auto_style, bold, yellow};
 

@@ -10,7 +10,8 @@ use crate::arguments::ViewArgs;
 use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, is_log, lens};
 use crate::notices::Notices;
-use crate::open_session::{engine, find_or_newest, now};
+use crate::open_session::{engine, now};
+use crate::session_lookup::find_or_newest;
 use crate::settings::Settings;
 use crate::terminal_style::style_for;
 

@@ -7,8 +7,8 @@ use pal_tui::PickerChoice;
 use super::session_commands::resume_arguments;
 use crate::commands::{SessionRow, session_rows};
 use crate::failure::Failure;
-use crate::open_session::find;
 use crate::resume_directory::find_mismatch;
+use crate::session_lookup::find;
 use crate::settings::Settings;
 
 /// Sessions of this project, newest first, without the open one.

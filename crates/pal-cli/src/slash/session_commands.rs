@@ -8,7 +8,7 @@ use super::{SlashSession, pages};
 use crate::commands;
 use crate::compaction_range::find_range;
 use crate::failure::Failure;
-use crate::open_session::find;
+use crate::session_lookup::find;
 
 /// Lines of the summary that a preview shows.
 const PREVIEW_LINES: usize = 16;

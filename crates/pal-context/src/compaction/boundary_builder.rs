@@ -276,6 +276,9 @@ fn audited(
         let entries = material.view.branch().iter();
         entries.filter(|entry| matches!(entry.body, EntryBody::User(_))).map(|entry| entry.line.as_bytes())
     };
+    // The preview of a spilled result names a file that no message does.
+    let previews: Vec<&str> = material.view.branch().iter().filter_map(spill_preview).collect();
+    let is_spilled = |part: &str| previews.iter().any(|text| text.contains(part));
     let evidence = || material.conversation.shown.iter().flat_map(|shown| evidence(shown.entry));
     let has = |text: &[u8], part: &str| memchr::memmem::find(text, part.as_bytes()).is_some();
     let audited = audit::audit(&AuditInput {
@@ -286,8 +289,8 @@ fn audited(
         budgets: AuditBudgets { repair_tokens: share(REPAIRS), user_tokens: share(USER_WORDS) },
         estimate: &|text| estimator.total(estimator.text(text)),
         transcript: &material.place.transcript,
-        seen: &|part| lines().chain(earlier()).any(|line| has(line, part)),
-        confirmed: &|part| evidence().any(|block| has(block.raw().as_bytes(), part)),
+        seen: &|part| lines().chain(earlier()).any(|line| has(line, part)) || is_spilled(part),
+        confirmed: &|part| evidence().any(|block| has(block.raw().as_bytes(), part)) || is_spilled(part),
         previous: previous_audit(material.view),
     });
     (audited.repairs, audited.audit, audited.carried)
@@ -296,6 +299,14 @@ fn audited(
 fn extend_missing(list: &mut Vec<String>, others: &[String]) {
     let missing: Vec<String> = others.iter().filter(|other| !list.contains(other)).cloned().collect();
     list.extend(missing);
+}
+
+/// Text that stands for a spilled result or paste.
+fn spill_preview(entry: &pal_model::LogEntry) -> Option<&str> {
+    match entry.decision()? {
+        pal_model::DecisionKind::Spill { text, .. } => Some(text),
+        _ => None,
+    }
 }
 
 /// Audit of the summary in force.

@@ -75,6 +75,15 @@ fn carried_through(
     order: CompactionRequest,
     voice: ScriptedReply,
 ) -> Result<Box<Boundary>, String> {
+    compact_with(setting, order, &|| voice.reply())
+}
+
+/// Runs a compaction in which every summary request gets `reply`.
+fn compact_with(
+    setting: &LayerFixture,
+    order: CompactionRequest,
+    reply: &dyn Fn() -> SummaryReply,
+) -> Result<Box<Boundary>, String> {
     let context = setting.context();
     let mut compaction =
         Compaction::new(&setting.view, order, &setting.limits, &setting.policy, context.paths);
@@ -85,7 +94,7 @@ fn carried_through(
                 n_asked += 1;
                 assert!(n_asked <= QUESTIONS_MAX, "asked again and again");
                 assert!(question.method.uses_model());
-                compaction.receive_reply(&setting.view, voice.reply());
+                compaction.receive_reply(&setting.view, reply());
             }
             CompactionStep::ReadFiles(wanted) => {
                 let read = |path| RestoredFile { path, text: Some("fn main() {}\n".repeat(40)), seen: None };
@@ -94,11 +103,16 @@ fn carried_through(
             CompactionStep::Done(done) => return Ok(Box::new(done.boundary)),
             CompactionStep::Failed { message, counts_as_failure } => {
                 assert!(!message.is_empty());
-                assert!(!counts_as_failure || n_asked > 0, "nobody was asked: {message}");
+                assert!(!counts_as_failure || n_asked > 0, "no request was made: {message}");
                 return Err(message);
             }
         }
     }
+}
+
+/// A summary request's reply with this summary.
+fn summary(text: &str) -> SummaryReply {
+    SummaryReply::Response(vec![ContentBlock::text(&format!("<summary>\n{text}\n</summary>"))])
 }
 
 fn push(view: &mut View, draft: EntryDraft) {
@@ -486,30 +500,17 @@ fn recorded_sessions_keep_the_laws() {
 }
 
 /// A conversation of about 12,000 tokens of which the provider has reported `reported`, and its compaction.
-fn reported_as(reported: u64, trigger: CompactionTrigger, reply: &str) -> (u64, Result<Boundary, String>) {
+fn reported_as(
+    reported: u64,
+    trigger: CompactionTrigger,
+    reply: &str,
+) -> (u64, Result<Box<Boundary>, String>) {
     let log = format!(
         "user: go\nsent\nmodel m1: call c Edit {{}}\nresult c: ~40000~\nsent\nmodel m2: Done.\nusage m2 {reported} 9"
     );
     let setting = LayerFixture::of("claude-opus-4-6", &spelled_out(&log));
-    let mut compaction = Compaction::new(
-        &setting.view,
-        order(CompactionRange::Whole, trigger),
-        &setting.limits,
-        &setting.policy,
-        setting.context().paths,
-    );
     let before = setting.view.size().tokens;
-    loop {
-        match compaction.next(&setting.view) {
-            CompactionStep::Ask(_) => {
-                let reply = ContentBlock::text(&format!("<summary>\n{reply}\n</summary>"));
-                compaction.receive_reply(&setting.view, SummaryReply::Response(vec![reply]));
-            }
-            CompactionStep::ReadFiles(_) => compaction.receive_files(Vec::new()),
-            CompactionStep::Done(done) => return (before, Ok(done.boundary)),
-            CompactionStep::Failed { message, .. } => return (before, Err(message)),
-        }
-    }
+    (before, compact_with(&setting, order(CompactionRange::Whole, trigger), &|| summary(reply)))
 }
 
 #[test]
@@ -541,6 +542,29 @@ fn a_compaction_that_does_not_shrink_is_refused_unless_it_was_asked_for() {
     assert_eq!(refused.unwrap().method, "extractive", "{before}");
     let (_, done) = reported_as(estimated * 125 / 100, CompactionTrigger::Manual, &as_long);
     assert_eq!(done.unwrap().method, "fork");
+}
+
+#[test]
+fn files_of_spilled_content_are_not_invented_paths() {
+    let log = "user: ~40000~\nsent\nmodel m1: It is long.\nuser: And?\nsent\nmodel m2: Done.\n";
+    let mut setting = LayerFixture::of("claude-opus-4-6", &spelled_out(log));
+    let invented = |setting: &LayerFixture| {
+        let order = order(CompactionRange::Whole, CompactionTrigger::Manual);
+        let boundary =
+            compact_with(setting, order, &|| summary("The paste is in /s/tool-results/entry-1.txt."));
+        boundary.unwrap().audit.unwrap().invented
+    };
+    assert_eq!(invented(&setting), ["/s/tool-results/entry-1.txt"]);
+    let path = "/s/tool-results/entry-1.txt".to_owned();
+    let text = format!("[The user's text has 40 000 characters. All of it is in {path}.]");
+    let pasted = said(&setting.view)[0];
+    let decision = Decision {
+        kind: DecisionKind::Spill { tool_use_id: None, entry: Some(pasted), path, text },
+        reason: "too long".to_owned(),
+        cost: pal_model::DecisionCost::default(),
+    };
+    push(&mut setting.view, EntryDraft::decision(&decision));
+    assert_eq!(invented(&setting), [""; 0]);
 }
 
 /// Files restored by a boundary, in order.

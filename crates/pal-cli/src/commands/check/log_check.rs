@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use crate::arguments::CheckArgs;
 use crate::failure::Failure;
 use crate::notices::print_notice;
-use crate::open_session::{find, now, random_seed};
+use crate::open_session::{now, random_seed};
 use crate::progress::BytesProgress;
+use crate::session_lookup::find;
 use crate::settings::Settings;
 
 /// Finds the log to check; none for a request body.

@@ -19,7 +19,7 @@ use pal_view::Estimator;
 use crate::arguments::{CostArgs, OverviewArgs, OverviewKeyArg};
 use crate::failure::Failure;
 use crate::notices::Notices;
-use crate::open_session::find;
+use crate::session_lookup::find;
 use crate::settings::{Settings, variable};
 use crate::terminal_style::{columns, style_for};
 
