@@ -219,7 +219,7 @@ fn start_prefix(
     let lacks_tools = prompt.lacks_host_tools(session);
     if *is_resumed && has_begun && !*is_foreign && unknown.is_none() && !lacks_tools {
         let noted = session.view().prefix().map_or(&[][..], |prefix| &prefix.notes.sources);
-        let changed = gathered.instructions.resume_from(noted);
+        let changed = gathered.instructions.resume_from(noted, "since the session was left");
         // The session was warned when it started.
         gathered.instructions.take_warnings();
         let mut attachments: Vec<(&'static str, String)> = moved

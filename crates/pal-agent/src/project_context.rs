@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use pal_engine::PendingAnnouncement;
-use pal_project::{IncludeQuestion, InstructionNotice, InstructionSet};
+use pal_model::SourceNote;
+use pal_project::{IncludeQuestion, InstructionNotice, InstructionSet, take_project_snapshot};
 use pal_prompt::{Capability, CapabilityOffer, InstructionFile, McpInstructions, ToolCatalog, announce};
 use pal_settings::{IncludeAnswers, KillSwitch};
 use pal_tools::Workspace;
@@ -62,6 +63,13 @@ impl ProjectContext {
     /// Notices after a change of directory.
     pub(crate) fn moved(&mut self, directory: &Path) -> Vec<String> {
         texts(self.instructions.change_directory(directory))
+    }
+
+    /// Reads the instruction files again after a rewind to where only the prefix, of the noted files, counts as read. Returns
+    /// notices of what changed since.
+    pub(crate) fn restart_instructions(&mut self, noted: &[SourceNote]) -> Vec<String> {
+        self.instructions = take_project_snapshot(&self.sources).instructions;
+        texts(self.instructions.resume_from(noted, "since this conversation began"))
     }
 
     /// Notices of changed files.

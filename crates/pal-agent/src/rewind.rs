@@ -2,10 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use pal_engine::EngineError;
+use pal_engine::{EngineError, Session};
+use pal_events::AgentEvent;
 use pal_model::{BlockType, EntryBody, EntryDraft, EntryId, LogEntry, MessageOrigin, Timestamp};
+use smol_str::SmolStr;
 
+use crate::agent_runtime::AgentRuntime;
 use crate::rewind_mark::{RewindMark, RewindScope};
+use crate::session_open::PERMISSIONS;
+use crate::todo_reminder::TodoReminder;
 use crate::{Agent, AgentError};
 
 /// Result of a rewind or of its undo.
@@ -74,14 +79,43 @@ impl Agent<'_> {
 
     /// Continues from an entry. The move is recorded, so that it holds after a restart.
     fn move_head(&mut self, to: EntryId) -> Result<(), EngineError> {
+        let mode_before = self.session.view().state().mode.clone();
         self.session.rewind(to)?;
         self.session.append(EntryDraft::internal("rewind", "{}"), self.runtime.clock.now())?;
-        let workspace = &self.runtime.tools.workspace;
+        self.runtime.follow_rewind(&self.session, mode_before.as_deref());
+        Ok(())
+    }
+}
+
+impl AgentRuntime<'_> {
+    /// Continues with what the log says at the new end of the conversation, as a resumed session does: seen files, working
+    /// directory, todo list, instruction files and permission mode.
+    fn follow_rewind(&mut self, session: &Session, mode_before: Option<&str>) {
+        let state = session.view().state();
+        let workspace = &self.tools.workspace;
         workspace.forget_seen();
-        for (path, seen) in &self.session.view().state().seen_files {
+        for (path, seen) in &state.seen_files {
             workspace.record_seen(Path::new(path), seen.clone());
         }
-        Ok(())
+        let directory = state.directory.as_ref().map(PathBuf::from).filter(|directory| directory.is_dir());
+        workspace
+            .change_directory(&directory.unwrap_or_else(|| self.project.sources.search.directory.clone()));
+        self.pending.todo_reminder = TodoReminder::of(session.view().branch());
+        let noted = session.view().prefix().map_or(&[][..], |prefix| &prefix.notes.sources);
+        let changes = self.project.restart_instructions(noted);
+        self.pending.attach("instructions", changes);
+        // A mode that the user chose stays; one that a tool set is that of the new end.
+        if state.mode.as_deref() != mode_before {
+            self.permissions.set_mode(state.mode.as_deref().unwrap_or_default());
+            self.events.send(AgentEvent::Mode(SmolStr::new_static(self.permissions.mode.name())));
+        }
+        let mode = self.permissions.mode;
+        self.permissions.announced_mode = mode;
+        self.project.prompt.choose_mode(mode);
+        // A mode that a tool set is known from its result.
+        if state.mode.as_deref() != Some(mode.name()) {
+            self.pending.attach(PERMISSIONS, self.project.prompt.unsaid(session));
+        }
     }
 }
 

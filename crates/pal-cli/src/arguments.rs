@@ -18,6 +18,7 @@ mod login;
 mod mcp;
 mod memory;
 mod models;
+mod number_parsers;
 mod recall;
 mod replay;
 mod rm;

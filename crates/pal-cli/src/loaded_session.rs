@@ -13,7 +13,7 @@ use pal_view::{CardEstimator, Estimator, Lens, ViewScope};
 use crate::failure::Failure;
 use crate::notices::{Notices, print_notice};
 use crate::progress::ReadingLog;
-use crate::settings::{EstimatorSetting, Settings, full_model_name};
+use crate::settings::{EstimatorSetting, MODEL_ALIASES, Settings, full_model_name};
 
 /// Files above this size are rejected.
 const BYTES_MAX: u64 = 2 << 30;
@@ -258,7 +258,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
 pub(crate) fn card(settings: &Settings, model: &str, notices: &Notices) -> ModelCard {
     let found = settings.cards.find(&full_model_name(model, settings));
     if let Some(notice) = found.notice {
-        let known: Vec<&str> = settings.cards.names().collect();
+        let known: Vec<&str> = settings.cards.names().chain(MODEL_ALIASES).collect();
         let is_unknown = settings.cards.table_name(model).is_none();
         match closest_word(model, &known).filter(|_| is_unknown) {
             Some(near) => notices.add(format_args!("{notice} Did you mean `{near}`?")),

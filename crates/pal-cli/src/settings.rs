@@ -72,6 +72,9 @@ fn settings_sources(list: &str) -> Result<Vec<SettingsSource>, Failure> {
     list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(source).collect()
 }
 
+/// Aliases of models, for suggestions.
+pub(crate) const MODEL_ALIASES: [&str; 4] = ["opus", "sonnet", "haiku", "best"];
+
 /// Full name of a model: an alias stands for the newest model of its family, or for the one that a variable names.
 pub(crate) fn full_model_name(name: &str, settings: &Settings) -> String {
     // The mark of a wide window stays with the name.

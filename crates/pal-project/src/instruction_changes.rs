@@ -45,9 +45,9 @@ impl InstructionSet {
         self.renew(&search, "because the user allowed it")
     }
 
-    /// An earlier run of the session noted these files: what changed since. They count as read and do not join
-    /// again.
-    pub fn resume_from(&mut self, noted: &[SourceNote]) -> Vec<InstructionNotice> {
+    /// An earlier run of the session noted these files: what changed since, which `how` says in words. They count as read and
+    /// do not join again.
+    pub fn resume_from(&mut self, noted: &[SourceNote], how: &str) -> Vec<InstructionNotice> {
         let earlier: Vec<(&str, InstructionScope)> =
             noted.iter().map(|note| (note.path.as_str(), InstructionScope::Project)).collect();
         let directories: Vec<PathBuf> =
@@ -56,7 +56,7 @@ impl InstructionSet {
         let prints: HashMap<&str, &str> =
             noted.iter().map(|note| (note.path.as_str(), note.fingerprint.as_str())).collect();
         let known: HashSet<&str> = prints.values().copied().collect();
-        let mut notices = self.list_gone_files(noted);
+        let mut notices = self.list_gone_files(noted, how);
         for file in self.loaded_files() {
             let print = fingerprint_source(&file.text);
             let what = match prints.get(file.path.as_str()) {
@@ -65,21 +65,21 @@ impl InstructionSet {
                 None if known.contains(print.as_str()) => continue,
                 None => InstructionChange::Added,
             };
-            let text = render_added_text(&file.path, &file.text, what, "since the session was left");
+            let text = render_added_text(&file.path, &file.text, what, how);
             notices.push(InstructionNotice { path: file.path.clone(), what, text });
         }
         notices
     }
 
     /// Notices of noted files that are gone, and whose text no other file has taken over.
-    fn list_gone_files(&self, noted: &[SourceNote]) -> Vec<InstructionNotice> {
+    fn list_gone_files(&self, noted: &[SourceNote], how: &str) -> Vec<InstructionNotice> {
         let paths: HashSet<&str> = self.loaded_files().map(|file| file.path.as_str()).collect();
         let prints: HashSet<String> =
             self.loaded_files().map(|file| fingerprint_source(&file.text)).collect();
         noted
             .iter()
             .filter(|note| !paths.contains(note.path.as_str()) && !prints.contains(&note.fingerprint))
-            .map(|note| removal_notice(&note.path, "since the session was left"))
+            .map(|note| removal_notice(&note.path, how))
             .collect()
     }
 

@@ -355,7 +355,7 @@ impl IndexTransaction<'_> {
 }
 
 /// Distance between a word and a stem. The stemmer turns a last `y` into `i` and cuts endings off; cutting one off the word
-/// counts as an edit.
+/// counts as an edit, and cutting anything else off as one for each letter.
 fn stem_distance(word: &str, stem: &str) -> usize {
     let (letters, mut stem): (Vec<char>, Vec<char>) = (word.chars().collect(), stem.chars().collect());
     if let Some(last) = stem.last_mut().filter(|last| **last == 'i') {
@@ -363,9 +363,23 @@ fn stem_distance(word: &str, stem: &str) -> usize {
     }
     let cut = letters.len().saturating_sub(ENDING_CHARS_MAX).max(CORRECTED_CHARS_MIN);
     (cut..=letters.len())
-        .map(|end| edit_distance(&letters[..end], &stem) + usize::from(end < letters.len()))
+        .map(|end| edit_distance(&letters[..end], &stem) + ending_cost(&letters[end..]))
         .min()
         .unwrap_or(usize::MAX)
+}
+
+/// Endings of more than two letters that the stemmer cuts off.
+const ENDINGS: [&str; 29] = [
+    "able", "ably", "ally", "ance", "ate", "ated", "ates", "ator", "ence", "ers", "ful", "ible", "ied",
+    "ies", "ing", "ings", "ion", "ions", "ise", "ism", "ity", "ive", "ize", "less", "ment", "ness", "ors",
+    "ous", "tion",
+];
+
+/// Edits that cutting these last letters off a word counts as. One or two may be the rest of a misspelt ending.
+fn ending_cost(letters: &[char]) -> usize {
+    let ending: String = letters.iter().collect();
+    let is_ending = letters.len() <= 2 || ENDINGS.contains(&ending.as_str());
+    if is_ending { usize::from(!letters.is_empty()) } else { letters.len() }
 }
 
 /// Number of letters to insert, delete, replace or swap with their neighbor.
@@ -439,6 +453,7 @@ mod tests {
         let mut index = SearchIndex::in_memory(1).unwrap();
         put(&mut index, "a", "the retry policy of the migration and its connections, with documentation");
         put(&mut index, "b", "retry again, retired ones aside");
+        put(&mut index, "c", "the keeper of the lighthouse puts out the light, and every other light");
         for (word, expected) in [
             ("retyr", Some("retri")),
             ("polciy", Some("polici")),
@@ -446,6 +461,8 @@ mod tests {
             ("conections", Some("connect")),
             // Its stem by the rules is `documen`, with which another term starts.
             ("documenation", Some("document")),
+            // `light` is no stem of it: `hose` is no ending.
+            ("lighthose", Some("lighthous")),
             ("docu", None),
             ("retry", None),
             ("migrations", None),

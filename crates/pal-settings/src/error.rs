@@ -60,7 +60,7 @@ impl SettingsError {
             SettingsError::Unreadable { .. } => "check the permissions of the file, or move it away",
             SettingsError::UnknownKey { .. } => "`pal config` lists all settings",
             SettingsError::Syntax { .. } | SettingsError::WrongValue { .. } => {
-                "correct it; docs/settings.md describes all settings"
+                "correct it; `pal help settings` describes all settings"
             }
             SettingsError::NotSettings { .. } => "give a file, or settings such as 'git = false'",
         }

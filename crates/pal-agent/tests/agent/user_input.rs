@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use pal_agent::RewindScope;
-use pal_agent_testkit::{AgentWorld, TestAgent};
+use pal_agent_testkit::{AgentWorld, ProviderSetup, TestAgent, calls, says};
 use pal_events::{AgentControl, AgentEvent, CallApproval, PermissionAnswer, PermissionQuestion, PromptEnd};
 use pal_model::Content;
 use pal_permissions::PermissionMode;
@@ -210,6 +210,43 @@ fn a_rewind_restores_files_and_can_be_undone() {
     let log = agent.finish();
     let agent = world.resume(BYPASS, &log);
     assert!(agent.agent.session().view().size().tokens < size);
+}
+
+#[test]
+fn a_rewind_takes_back_mode_directory_and_what_was_read() {
+    let read = || ("Read", json!({"file_path": "sub/x.txt"}));
+    let steps = vec![
+        Some(bash("cd sub")),
+        Some(("Read", json!({"file_path": "x.txt"}))),
+        Some((
+            "Todo",
+            json!({"todos": [{"content": "Go on", "status": "pending", "activeForm": "Going on"}]}),
+        )),
+        Some(("EnterPlanMode", json!({}))),
+        None,
+        Some(read()),
+        Some(("Write", json!({"file_path": "one.txt", "content": "x"}))),
+    ];
+    let mut steps = steps.into_iter();
+    let world = AgentWorld::new(ProviderSetup::answers(move |_, _| match steps.next().flatten() {
+        Some(step) => calls("On.", std::slice::from_ref(&step)),
+        None => says("Done."),
+    }));
+    world.file("sub/x.txt", "x\n");
+    world.file("sub/CLAUDE.md", "Rules of the folder.\n");
+    let mut agent = world.start(BYPASS);
+    agent.prompt("one");
+    let prompt = agent.log_of_kind("user")[0]["id"].as_str().unwrap().to_owned();
+    agent.agent.rewind(&prompt, RewindScope::Both).unwrap();
+    assert_eq!(agent.prompt("two").denials, []);
+    assert_eq!(world.text("one.txt"), "x");
+    let modes = agent.events(|event| match event {
+        AgentEvent::Mode(mode) => Some(mode.to_string()),
+        _ => None,
+    });
+    assert_eq!(modes, ["plan", "bypass"]);
+    let sent = world.provider.heard().asked.last().unwrap().text();
+    assert!(sent.contains("Rules of the folder.") && !sent.contains("plan mode"), "{sent}");
 }
 
 #[test]

@@ -138,5 +138,5 @@ fn parse_flag(given: &str) -> Result<ParsedConfig, Failure> {
 }
 
 fn config_failure(error: &McpConfigError) -> Failure {
-    Failure::usage_error(error.to_string(), "correct it; docs/mcp.md describes the format")
+    Failure::usage_error(error.to_string(), "correct it; `pal help mcp` describes the format")
 }

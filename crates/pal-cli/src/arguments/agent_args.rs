@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use pal_settings::FlagSetting;
 use serde_json::{Value, json};
 
+use super::number_parsers::at_least_one;
 use super::{CompatibilityArgs, ProviderArg};
 use crate::failure::Failure;
 use crate::notices::print_notice;
@@ -380,13 +381,6 @@ pub(crate) fn split_rules(list: &str) -> Vec<String> {
     rules.push(rule);
     rules.retain(|rule| !rule.is_empty());
     rules
-}
-
-fn at_least_one(text: &str) -> Result<u64, &'static str> {
-    match text.parse::<u64>() {
-        Ok(number) if number > 0 => Ok(number),
-        _ => Err("expected a whole number, at least 1"),
-    }
 }
 
 fn dollars(text: &str) -> Result<f64, &'static str> {

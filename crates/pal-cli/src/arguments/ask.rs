@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::ProviderArg;
+use super::number_parsers::whole_number;
 
 /// Ask a model a question, with or without a session as context; nothing is saved
 ///
@@ -31,7 +32,7 @@ pub(crate) struct AskArgs {
     #[arg(long, value_enum)]
     pub(crate) provider: Option<ProviderArg>,
     /// Maximum tokens of an answer
-    #[arg(long, value_name = "N", default_value_t = 4_000)]
+    #[arg(long, value_name = "N", default_value_t = 4_000, value_parser = whole_number::<u64>)]
     pub(crate) max_tokens: u64,
     /// Print one JSON object per question when its answer is complete
     #[arg(long)]

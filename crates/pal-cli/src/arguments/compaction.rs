@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::ProviderArg;
+use super::number_parsers::whole_number;
 
 /// Compact a saved session: replace the conversation with a summary
 ///
@@ -104,7 +105,7 @@ pub(crate) struct PinArgs {
     #[arg(long, conflicts_with_all = ["text", "remove"])]
     pub(crate) list: bool,
     /// Remove the pin with this number
-    #[arg(long, value_name = "N", conflicts_with = "text")]
+    #[arg(long, value_name = "N", conflicts_with = "text", value_parser = whole_number::<usize>)]
     pub(crate) remove: Option<usize>,
     /// Count tokens for this model instead of the session's own
     #[arg(long, value_name = "MODEL")]

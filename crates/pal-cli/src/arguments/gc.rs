@@ -1,5 +1,6 @@
 //! Arguments of `pal gc`.
 
+use super::number_parsers::whole_number;
 use clap::Args;
 
 /// Free disk space: remove the oldest command outputs and spilled results
@@ -14,7 +15,7 @@ use clap::Args;
 )]
 pub(crate) struct GcArgs {
     /// Keep the newest outputs up to this size, in megabytes (default: max_outputs_mb)
-    #[arg(long, value_name = "MB")]
+    #[arg(long, value_name = "MB", value_parser = whole_number::<u64>)]
     pub(crate) keep_mb: Option<u64>,
     /// Remove without asking
     #[arg(short, long)]

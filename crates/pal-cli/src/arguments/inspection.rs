@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::number_parsers::whole_number;
 use super::{ColorArg, EstimatorArg};
 
 /// Show what fills the context of a session, and how accurate the estimate is
@@ -41,7 +42,7 @@ pub(crate) struct RenderArgs {
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
     /// Request that led to response N, counted from 1 (default: the next request)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>)]
     pub(crate) at: Option<usize>,
     /// Ignore compaction boundaries: render the whole conversation
     #[arg(long)]
@@ -92,14 +93,15 @@ pub(crate) struct CheckArgs {
 /// changed. `pal compact --from` and `--up-to` accept the message numbers.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal view session.jsonl\n  pal view 0199a8f2 --full | less -R\n  pal view --at 12 session.jsonl       the input of response 12"
+    after_help = "Examples:\n  pal view                                  newest session of this directory\n  pal view 0199a8f2 --full | less -R\n  pal view --at 12 session.jsonl            the input of response 12"
 )]
 pub(crate) struct ViewArgs {
-    /// Session: a log of pal, a session id or the start of one, or another agent's session file
+    /// Session: a log of pal, a session id or the start of one, or another agent's session file (default: the newest
+    /// session of the current directory)
     #[arg(value_name = "SESSION")]
-    pub(crate) session: String,
+    pub(crate) session: Option<String>,
     /// Input of response N, counted from 1 (default: input of the next response)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>)]
     pub(crate) at: Option<usize>,
     /// Show the view of this model instead of the session's own
     #[arg(long, value_name = "MODEL")]

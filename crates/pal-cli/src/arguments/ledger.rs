@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::ColorArg;
+use super::number_parsers::at_least_one;
 
 /// Show what sessions cost: one in detail, or all sessions of all agents together
 ///
@@ -31,7 +32,7 @@ pub(crate) struct CostArgs {
     #[arg(long)]
     pub(crate) savings: bool,
     /// Window of the replays in tokens (default: that of the model, or a smaller one that the recorded compactions fit)
-    #[arg(long, value_name = "N", requires = "savings", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", requires = "savings", value_parser = at_least_one)]
     pub(crate) window: Option<u64>,
     #[command(flatten)]
     pub(crate) overview: OverviewArgs,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::ColorArg;
+use super::number_parsers::whole_number;
 
 /// List, search and change memories, and undo any change
 ///
@@ -88,7 +89,7 @@ pub(crate) enum MemoryCommand {
         #[arg(value_name = "QUERY", required = true)]
         query: Vec<String>,
         /// Maximum number of results
-        #[arg(long, value_name = "N", default_value_t = 10)]
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole_number::<usize>)]
         limit: usize,
     },
     /// Add a memory
@@ -140,10 +141,10 @@ pub(crate) enum MemoryCommand {
     )]
     Diff {
         /// Number of a change: the state after it; 0 for the start
-        #[arg(value_name = "FROM")]
+        #[arg(value_name = "FROM", value_parser = whole_number::<u64>)]
         from: Option<u64>,
         /// Number of the later change (default: now)
-        #[arg(value_name = "TO")]
+        #[arg(value_name = "TO", value_parser = whole_number::<u64>)]
         to: Option<u64>,
     },
     /// Restore the state after a change, byte for byte (default: before the last change)
@@ -154,7 +155,7 @@ pub(crate) enum MemoryCommand {
     )]
     Undo {
         /// Number of a change: the state after it; 0 for the start
-        #[arg(value_name = "TO")]
+        #[arg(value_name = "TO", value_parser = whole_number::<u64>)]
         to: Option<u64>,
     },
     /// Find problems: secrets, contradictions, duplicates, broken references, unused memories

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::ColorArg;
+use super::number_parsers::whole_number;
 
 /// Search all saved sessions of this project for exact text
 ///
@@ -27,13 +28,13 @@ pub(crate) struct RecallArgs {
     #[arg(short, long)]
     pub(crate) all: bool,
     /// Maximum number of results
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = whole_number::<usize>)]
     pub(crate) limit: usize,
     /// Show each match with its context, author, time, file and line
     #[arg(short, long)]
     pub(crate) full: bool,
     /// Lines of context around a match (default: 2); implies --full
-    #[arg(short = 'C', long, value_name = "N")]
+    #[arg(short = 'C', long, value_name = "N", value_parser = whole_number::<usize>)]
     pub(crate) context: Option<usize>,
     /// Directory of the project (default: the current directory)
     #[arg(long = "in", value_name = "DIRECTORY", conflicts_with_all = ["all", "session"])]

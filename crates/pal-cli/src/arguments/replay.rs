@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::number_parsers::at_least_one;
+
 /// Replay recorded sessions against the simulator and show what they would have cost
 ///
 /// Before every recorded request the layers decide what the model sees. The request goes to the simulator at its recorded time
@@ -21,7 +23,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// Context window of the model, in tokens
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) window: Option<u64>,
     /// Policy that decides what the model sees
     #[arg(long, value_enum, default_value = "threshold")]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::number_parsers::whole_number;
 use clap::{Args, ValueEnum};
 
 /// List the saved sessions of this project, newest first
@@ -21,7 +22,7 @@ pub(crate) struct SessionsArgs {
     #[arg(short, long)]
     pub(crate) all: bool,
     /// Maximum number of sessions
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole_number::<usize>)]
     pub(crate) limit: Option<usize>,
     /// Print a JSON array
     #[arg(long)]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::number_parsers::{at_least_one, whole_number};
 use clap::{Args, ValueEnum};
 
 /// Run a simulated provider on this machine: no API key, no cost, validation as strict as the real one
@@ -15,7 +16,7 @@ use clap::{Args, ValueEnum};
 )]
 pub(crate) struct SimArgs {
     /// Port to listen on; 0 picks a free one
-    #[arg(long, value_name = "N", default_value_t = 4010)]
+    #[arg(long, value_name = "N", default_value_t = 4010, value_parser = whole_number::<u16>)]
     pub(crate) port: u16,
     /// Answer from a script (default: extract answers from the request)
     #[arg(long, value_name = "FILE")]
@@ -27,7 +28,7 @@ pub(crate) struct SimArgs {
     #[arg(long, value_name = "SPEC")]
     pub(crate) faults: Option<String>,
     /// Seed of ids and random faults: the same seed gives the same answers
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number::<u64>)]
     pub(crate) seed: u64,
     /// Real or virtual time
     #[arg(long, value_enum, ignore_case = true, default_value = "real")]
@@ -42,7 +43,7 @@ pub(crate) struct SimArgs {
     #[arg(long)]
     pub(crate) learn_signatures: bool,
     /// Refuse prompts above this many tokens, whatever the model's card says
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "TOKENS", value_parser = at_least_one)]
     pub(crate) window: Option<u64>,
     /// Print one JSON object per request
     #[arg(long)]

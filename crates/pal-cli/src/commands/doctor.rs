@@ -90,10 +90,14 @@ fn report(arguments: &DoctorArgs, checks: &[CheckResult], out: &mut dyn Write) -
                 check.text.replace('\n', "\n            ")
             )?;
         }
-        let n_problems = checks.iter().filter(|check| check.state == CheckState::Problem).count();
-        let summary = match n_problems {
-            0 => String::from("No problems."),
-            n_problems => format!("{}.", count_noun(n_problems, "problem")),
+        let count = |state: CheckState| checks.iter().filter(|check| check.state == state).count();
+        let problems = match count(CheckState::Problem) {
+            0 => String::from("No problems"),
+            n_problems => count_noun(n_problems, "problem"),
+        };
+        let summary = match count(CheckState::Warning) {
+            0 => format!("{problems}."),
+            n_warnings => format!("{problems}, {}.", count_noun(n_warnings, "warning")),
         };
         writeln!(out, "{}", style.bold(&summary))?;
     }

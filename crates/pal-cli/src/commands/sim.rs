@@ -43,7 +43,7 @@ pub(crate) fn sim(
 
 fn simulator_settings(arguments: &SimArgs, settings: &Settings) -> Result<SimSettings, Failure> {
     let faults = FaultPlan::parse(arguments.faults.as_deref().unwrap_or_default()).map_err(|error| {
-        Failure::with_hint(format!("--faults: {error}"), "docs/simulator.md lists all faults")
+        Failure::with_hint(format!("--faults: {error}"), "`pal help simulator` lists all faults")
     })?;
     Ok(SimSettings {
         cards: match arguments.window {
@@ -73,7 +73,7 @@ fn script(path: &Path) -> Result<Box<dyn SimulatedModel>, Failure> {
         Failure::with_hint(format!("{}: not UTF-8", path.display()), "save the script as UTF-8")
     })?;
     let script = ScriptedModel::parse(&text).map_err(|error| {
-        Failure::with_hint(format!("{}: {error}", path.display()), "docs/simulator.md has examples")
+        Failure::with_hint(format!("{}: {error}", path.display()), "`pal help simulator` has examples")
     })?;
     Ok(Box::new(script))
 }

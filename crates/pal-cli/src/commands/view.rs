@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, is_log, lens};
 use crate::notices::Notices;
 use crate::open_session::{engine, now};
-use crate::session_lookup::find;
+use crate::session_lookup::find_or_newest;
 use crate::settings::Settings;
 use crate::terminal_style::style_for;
 
@@ -20,7 +20,7 @@ pub(crate) fn view(
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    let path = find(&arguments.session, settings)?;
+    let path = find_or_newest(arguments.session.as_deref(), settings)?;
     let is_log = is_log(&path);
     // The view as it is now needs the end of a log only.
     let session = match arguments.at {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pal_events::{AgentEvent, PromptResult, ToolDenial};
 use pal_model::text::{count_noun, group_digits};
 use pal_model::{Boundary, CacheBreak, ToolUseId, UsageTotals};
-use pal_report::{DEFAULT_COLUMNS, clip_line, format_usd, sanitize_lines};
+use pal_report::{DEFAULT_COLUMNS, clip_line, format_usd, sanitize_lines, wrap_lines};
 
 use super::output_format::{Show, error_of};
 use crate::exit_codes::prompt_exit_code;
@@ -64,6 +64,17 @@ impl<'a> TextOutput<'a> {
         if self.is_verbose {
             writeln!(self.err, "  {}", clip_line(line, DEFAULT_COLUMNS - 3))
                 .map_err(|error| stderr_failure(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Prints a notice in full: what it advises is often at its end.
+    fn notice(&mut self, text: &str) -> Result<(), Failure> {
+        self.countdown.end();
+        if self.is_verbose {
+            for line in wrap_lines(text, DEFAULT_COLUMNS - 3) {
+                writeln!(self.err, "  {line}").map_err(|error| stderr_failure(&error))?;
+            }
         }
         Ok(())
     }
@@ -132,7 +143,7 @@ impl Show for TextOutput<'_> {
             AgentEvent::CacheBroken(fall) if fall.cause.is_expected() => Ok(()),
             AgentEvent::CacheBroken(fall) => self.progress(&cache_break(fall)),
             AgentEvent::SubagentActivity { agent, doing } => self.progress(&format!("{agent}: {doing}")),
-            AgentEvent::Notice(text) | AgentEvent::ColdTurn { text, .. } => self.progress(text),
+            AgentEvent::Notice(text) | AgentEvent::ColdTurn { text, .. } => self.notice(text),
             AgentEvent::Alarm { text, .. } => self.error(text),
             AgentEvent::Warning(text) => self.error(text),
             AgentEvent::Mode(mode) => self.progress(&format!("permission mode: {mode}")),
@@ -143,9 +154,9 @@ impl Show for TextOutput<'_> {
     fn background(&mut self, spent: &UsageTotals) -> Result<(), Failure> {
         let (work, all) = (format_usd(spent.cost), format_usd(self.cost + spent.cost));
         self.progress(&format!(
-            "background work: {} tokens, {work}{mark}; {all}{mark} in total",
+            "background work: {} tokens, {work}; in total {all}{}",
             group_digits(spent.tokens()),
-            mark = spent.simulated_mark()
+            spent.simulated_mark()
         ))
     }
 
@@ -231,7 +242,8 @@ fn spent(ended: &PromptResult) -> String {
 fn refusals(denials: &[ToolDenial]) -> String {
     let mut text = format!("{} denied:", count_noun(denials.len(), "call"));
     for denial in denials.iter().take(5) {
-        let call = format!("{} {}: {}", denial.tool_name, call_subject(&denial.tool_input), denial.reason);
+        let subject = call_subject(&denial.tool_input);
+        let call = format!("{}: {}", format!("{} {subject}", denial.tool_name).trim_end(), denial.reason);
         text.push_str(&format!("\n  {}", clip_line(&call, 2 * DEFAULT_COLUMNS)));
     }
     if denials.len() > 5 {
@@ -332,6 +344,28 @@ mod tests {
     }
 
     #[test]
+    fn notices_are_wrapped_and_complete() {
+        let notice =
+            format!("the window {}is small; max_context_tokens sets it", "of this server ".repeat(9));
+        let (_, err) = shown(true, false, &[AgentEvent::Notice(notice.as_str().into())]);
+        let lines: Vec<&str> = err.lines().map(str::trim_start).collect();
+        assert_eq!(lines.join(" "), notice);
+        assert!(err.lines().all(|line| line.chars().count() < DEFAULT_COLUMNS), "{err}");
+    }
+
+    #[test]
+    fn the_line_about_background_work_fits_the_terminal() {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let spent =
+            UsageTotals { simulated: 1, input_tokens: 1_234_567, cost: 12.3456, ..UsageTotals::default() };
+        TextOutput::new(&mut out, &mut err, true, false).background(&spent).unwrap();
+        assert_eq!(
+            String::from_utf8(err).unwrap(),
+            "  background work: 1,234,567 tokens, $12.3456; in total $12.3456 simulated\n"
+        );
+    }
+
+    #[test]
     fn errors_and_denials_are_always_printed() {
         let denial = ToolDenial {
             tool_name: "Bash".into(),
@@ -340,12 +374,16 @@ mod tests {
             reason: "nothing allows it".into(),
             rule: Some("Bash(git push:*)".into()),
         };
-        let event = ended(PromptEnd::Limit("3 turns were used up".into()), "", vec![denial.clone(), denial]);
+        let question =
+            ToolDenial { tool_name: "AskUserQuestion".into(), tool_input: "{}".into(), ..denial.clone() };
+        let denials = vec![denial.clone(), denial, question];
+        let event = ended(PromptEnd::Limit("3 turns were used up".into()), "", denials);
         let (out, err) = shown(false, false, &[event]);
         assert_eq!(out, "");
         for words in [
-            "2 calls denied:",
+            "3 calls denied:",
             "Bash git push: nothing allows it",
+            "  AskUserQuestion: nothing allows it",
             "--allowed-tools 'Bash(git push:*)'",
             "pal: 3 turns were used up",
         ] {

@@ -136,7 +136,8 @@ pub(super) fn view(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome 
     if let Err(problem) = words.finish() {
         return context.usage(&problem);
     }
-    let arguments = ViewArgs { session, at: None, model: None, full, color: context.color(), json: false };
+    let arguments =
+        ViewArgs { session: Some(session), at: None, model: None, full, color: context.color(), json: false };
     context.print(|_, out| commands::view(&arguments, context.settings, out))
 }
 

@@ -399,6 +399,7 @@ fn sessions_of_the_simulator_are_never_money() {
         out.contains("1 request went to a simulator; $0.0060 not spent") && !out.contains("$0.0060 for"),
         "{out}"
     );
+    assert!(out.starts_with("All agents: 1 request in 1 session, "), "{out}");
     let out = good(home.run(&["cost", &file]));
     assert!(out.contains("$0.0060 simulated for 1 request, nothing spent"), "{out}");
 }

@@ -175,6 +175,8 @@ fn a_stored_key_is_private_used_and_removed() {
     assert!(!said.out.contains("very-secret"));
     let said = world.run_with(&["doctor"], &[("ANTHROPIC_API_KEY", "k")]);
     assert!(said.out.contains("! keys      anthropic: ANTHROPIC_API_KEY, which goes before"), "{}", said.out);
+    let warnings = said.out.lines().filter(|line| line.starts_with("! ")).count();
+    assert!(said.out.contains(&format!("No problems, {warnings} warning")), "{}", said.out);
     for (key, provider, expected) in [
         ("sk-ant-api03-x", "openai", "for Claude"),
         ("sk-proj-x", "anthropic", "for OpenAI"),

@@ -38,6 +38,12 @@ const CASES: &[WrongInput] = &[
         1,
         &["Did you mean `gpt-6-sol`?"],
     ),
+    (
+        "-p x --model opsu",
+        &[("OPENAI_BASE_URL", "foo"), ("OPENAI_API_KEY", "k"), ("PAL_PROVIDER", "openai")],
+        1,
+        &["Did you mean `opus`?"],
+    ),
     ("-p x --model sonnet --fallback-model sonnet", &[KEY], 2, &["choose another one"]),
     ("-p x --setting-sources usr", &[KEY], 2, &["user, project and local"]),
     ("-p x --system-prompt-file absent.txt", &[KEY], 1, &["absent.txt", "check the path"]),
@@ -47,7 +53,7 @@ const CASES: &[WrongInput] = &[
     ("-p x --settings modle=false", &[KEY], 2, &["did you mean `model`?"]),
     ("-p x --settings {\"$schema\":\"x\",\"permissions\":", &[KEY], 2, &["--settings", "line 1", "hint"]),
     ("-p x --mcp-config absent.json", &[KEY], 2, &["absent.json", "check the path"]),
-    ("-p x --mcp-config {}", &[KEY], 2, &["mcpServers", "docs/mcp.md"]),
+    ("-p x --mcp-config {}", &[KEY], 2, &["mcpServers", "`pal help mcp`"]),
     ("-p x --resume", &[KEY], 2, &["session id", "pal sessions"]),
     ("-p x --resume nope", &[KEY], 1, &["pal sessions"]),
     ("-p x --cd /nowhere/at/all", &[KEY], 2, &["--cd", "check the path"]),
@@ -75,6 +81,9 @@ const CASES: &[WrongInput] = &[
     ("login gogle", &[], 2, &["anthropic, openai"]),
     ("cost nope", &[], 1, &["pal sessions"]),
     ("eval --out report nosuch", &[], 1, &["nosuch", "\n  hint: check the path"]),
+    ("sim --window many", &[], 2, &["expected a whole number, at least 1"]),
+    ("sim --port 70000", &[], 2, &["the number is too large"]),
+    ("recall x -n ten", &[], 2, &["expected a whole number"]),
     ("--worktree fix/../it", &[], 2, &["letters, digits"]),
 ];
 

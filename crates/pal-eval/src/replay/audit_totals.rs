@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use pal_model::{
-    BlockType, Boundary, Content, ContentBlock, EntryBody, LogEntry, MessageOrigin, member_string,
-    object_fields,
+    BlockType, Boundary, Content, ContentBlock, DecisionKind, EntryBody, EntryId, LogEntry, MessageOrigin,
+    member_string, object_fields,
 };
 use pal_view::View;
 use serde::Serialize;
@@ -20,7 +20,8 @@ pub struct AuditTotals {
     pub user_messages: u64,
     /// Those it contains verbatim.
     pub user_messages_verbatim: u64,
-    /// Those it references by their position in the log, as counted by the engine.
+    /// Those it references by their position in the log, as counted by the engine, and kept ones of which the view shows the
+    /// beginning and the file with all of it.
     pub user_messages_by_pointer: u64,
     /// Files that calls named, or, where the engine made the summary, edited.
     pub paths: u64,
@@ -54,6 +55,10 @@ impl AuditTotals {
             audit.user_messages += 1;
             let stands = words.iter().all(|words| shown.iter().any(|text| text.contains(words.trim())));
             audit.user_messages_verbatim += u64::from(stands);
+            let reference = spill_reference(view, entry.id).filter(|_| !stands);
+            let is_referenced =
+                reference.is_some_and(|reference| shown.iter().any(|text| text.contains(reference.trim())));
+            audit.user_messages_by_pointer += u64::from(is_referenced);
         }
         audit
     }
@@ -97,6 +102,20 @@ fn path_of_call(block: &ContentBlock) -> Option<String> {
     let input = object_fields(block.field("input")?).ok()?;
     let path = KEYS.iter().find_map(|key| member_string(&input, key))?;
     (!path.trim().is_empty()).then(|| path.into_owned())
+}
+
+/// Text that stands for a kept message whose words are in a file; none if the message was summarized or is whole.
+fn spill_reference(view: &View, message: EntryId) -> Option<&str> {
+    view.visible_entries().find(|shown| shown.entry.id == message)?;
+    view.branch().iter().find_map(|entry| match &entry.body {
+        EntryBody::Decision(decision) => match &decision.kind {
+            DecisionKind::Spill { entry: Some(spilled), text, .. } if *spilled == message => {
+                Some(text.as_str())
+            }
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 /// Identification of a file in prose: its name with its folder.

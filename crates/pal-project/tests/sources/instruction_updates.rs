@@ -163,7 +163,7 @@ fn a_resumed_session_is_told_what_changed_meanwhile() {
     discovered.join_for_path(&touched);
     let notes = discovered.source_notes();
     let mut again = discover_instructions(&place.search);
-    assert_eq!(again.resume_from(&notes), []);
+    assert_eq!(again.resume_from(&notes, "since the session was left"), []);
     assert_eq!(again.join_for_path(&touched), [], "what joined before does not join again");
     place.write("home/project/CLAUDE.md", b"one, but other");
     place.write("home/project/a/AGENTS.md", b"not touched yet");
@@ -171,7 +171,7 @@ fn a_resumed_session_is_told_what_changed_meanwhile() {
     let mut later = discover_instructions(&place.search);
     check(
         &place,
-        &later.resume_from(&notes),
+        &later.resume_from(&notes, "since the session was left"),
         &[
             ("home/project/.claude/rules/b.md", InstructionChange::Removed, "since the session was left"),
             ("home/project/CLAUDE.md", InstructionChange::Changed, "one, but other"),
@@ -221,7 +221,7 @@ fn nested_rules_wait_on_after_a_change_and_in_a_resumed_session() {
     assert_eq!(discovered.join_for_path(&place.root.join("home/project/b/c/x")).len(), 3);
     let notes = discovered.source_notes();
     let mut again = discover_instructions(&place.search);
-    assert_eq!(again.resume_from(&notes), []);
+    assert_eq!(again.resume_from(&notes, "since the session was left"), []);
     check_nested(&place, &mut again);
     place.write("home/project/CLAUDE.md", b"new");
     check(&place, &discovered.take_changes(), &[("home/project/CLAUDE.md", InstructionChange::Added, "new")]);

@@ -43,7 +43,7 @@ impl CostOverview {
     }
 
     fn headline(&self) -> String {
-        let requests = format!("{} requests", group_digits(self.all.requests));
+        let requests = requests(self.all.requests);
         let sessions = count_noun(self.sources.sessions as usize, "session");
         let days = match &self.sources.days {
             Some((first, last)) if first == last => format!(", {first}"),
