@@ -369,16 +369,20 @@ fn stem_distance(word: &str, stem: &str) -> usize {
 }
 
 /// Endings of more than two letters that the stemmer cuts off.
-const ENDINGS: [&str; 29] = [
-    "able", "ably", "ally", "ance", "ate", "ated", "ates", "ator", "ence", "ers", "ful", "ible", "ied",
-    "ies", "ing", "ings", "ion", "ions", "ise", "ism", "ity", "ive", "ize", "less", "ment", "ness", "ors",
-    "ous", "tion",
+const ENDINGS: [&str; 30] = [
+    "able", "ably", "ally", "ance", "ate", "ated", "ates", "ator", "ation", "ence", "ers", "ful", "ible",
+    "ied", "ies", "ing", "ings", "ion", "ions", "ise", "ism", "ity", "ive", "ize", "less", "ment", "ness",
+    "ors", "ous", "tion",
 ];
 
-/// Edits that cutting these last letters off a word counts as. One or two may be the rest of a misspelt ending.
+/// Edits that cutting these last letters off a word counts as. One or two may be the rest of a misspelt ending, more of them may be an
+/// ending with one letter wrong.
 fn ending_cost(letters: &[char]) -> usize {
-    let ending: String = letters.iter().collect();
-    let is_ending = letters.len() <= 2 || ENDINGS.contains(&ending.as_str());
+    let is_like = |ending: &&str| {
+        let ending: Vec<char> = ending.chars().collect();
+        edit_distance(letters, &ending) <= usize::from(ending.len() > 3)
+    };
+    let is_ending = letters.len() <= 2 || ENDINGS.iter().any(|ending| is_like(&ending));
     if is_ending { usize::from(!letters.is_empty()) } else { letters.len() }
 }
 

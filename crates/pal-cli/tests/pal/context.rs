@@ -275,7 +275,7 @@ fn breakpoints_follow_the_model_and_the_settings() {
     assert_eq!(each(&by_price["marks"], "on"), ["system", "system", "block", "block"]);
     assert_eq!(lifetimes(&by_price), ["1h", "1h", "1h", "5m"]);
     let json = project.json("", &["--settings", "policy = \"threshold\""]);
-    assert_eq!(each(&json["marks"], "on"), ["tool", "system", "system", "block"]);
+    assert_eq!(each(&json["marks"], "on"), ["system", "system", "block", "block"]);
     assert_eq!(lifetimes(&json), ["5m"; 4]);
     let tokens: Vec<f64> =
         json["marks"].as_array().unwrap().iter().map(|mark| mark["tokens"].as_f64().unwrap()).collect();
@@ -285,7 +285,7 @@ fn breakpoints_follow_the_model_and_the_settings() {
     let other = project.json("", &["--model", "gpt-6-sol"]);
     assert_ne!(other["limits"], json["limits"]);
     assert_ne!(other["tokens"], json["tokens"], "another tokenizer");
-    assert_eq!(each(&other["marks"], "on"), ["block"], "this provider takes marks in messages only");
+    assert_eq!(each(&other["marks"], "on"), ["block", "block"], "this provider takes marks in messages only");
 }
 
 #[test]

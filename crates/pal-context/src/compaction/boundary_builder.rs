@@ -22,6 +22,9 @@ use crate::{SessionPaths, WindowBudgets};
 /// again.
 const AIM_PERCENT: u64 = 78;
 
+/// Minimum tokens for the user's words.
+const LAST_WORDS_MIN: u64 = 100;
+
 /// Source of a summary's text.
 #[derive(Clone, Debug)]
 pub(crate) enum SummarySource {
@@ -239,7 +242,9 @@ fn compose_with(
         }
         let room = restored_room(limits, after.size().tokens);
         let tokens = budgets.scale(material.restored.line_tokens).min(room);
-        if let Some(lines) = restored_lines::block(view, summarised, &after, tokens) {
+        // What the provider refused as too long gets nothing that it can do without.
+        let has_lines = order.trigger != CompactionTrigger::Reactive;
+        if has_lines && let Some(lines) = restored_lines::block(view, summarised, &after, tokens) {
             boundary.restored = boundary.restored.blocks().iter().cloned().chain([lines]).collect();
             after = view.with_boundary(&boundary);
         }
@@ -291,7 +296,11 @@ fn audited(
         carried: &material.view.state().user_messages,
         kept: &kept.iter().map(String::as_str).collect::<Vec<_>>(),
         summary,
-        budgets: AuditBudgets { repair_tokens: share(REPAIRS), user_tokens: share(USER_WORDS) },
+        budgets: AuditBudgets {
+            repair_tokens: share(REPAIRS),
+            // However little fits, the user's last words are what the next answer is about.
+            user_tokens: share(USER_WORDS).max(LAST_WORDS_MIN),
+        },
         estimate: &|text| estimator.total(estimator.text(text)),
         transcript: &material.place.transcript,
         seen: &|part| lines().chain(earlier()).any(|line| has(line, part)) || is_spilled(part),

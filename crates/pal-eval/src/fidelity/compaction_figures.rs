@@ -12,6 +12,10 @@ use crate::fidelity::next_use::{
 use crate::fidelity::user_constraints::find_constraints;
 use crate::replay::texts;
 
+/// First word of the names of our compactions without a model.
+pub(crate) const EXTRACTED: &str = "extracted";
+/// First word of the names of our compactions by session notes.
+pub(crate) const NOTES: &str = "notes";
 /// Maximum lost facts that are listed for one compaction.
 const EXAMPLES_MAX: usize = 12;
 

@@ -8,7 +8,7 @@ use pal_model::text::group_digits;
 use serde::Serialize;
 
 use crate::comparison::{EvalReportError, SvgPicture, TextAnchor, ratio_interval, write_report};
-use crate::fidelity::compaction_figures::CompactionFigures;
+use crate::fidelity::compaction_figures::{CompactionFigures, EXTRACTED, NOTES};
 use crate::fidelity::next_use::NEXT_CALLS;
 
 /// Compactions listed as the worst of each maker.
@@ -207,7 +207,6 @@ impl FidelityReport {
 
 /// Returns true for compactions of this project.
 fn is_ours(maker: &str) -> bool {
-    use crate::fidelity::fidelity_run::{EXTRACTED, NOTES};
     maker.starts_with(EXTRACTED)
         || maker.starts_with(NOTES)
         || crate::comparison::find_policy_row(maker).is_some_and(|row| row.is_ours)

@@ -6,7 +6,7 @@ use pal_model::{Boundary, EntryBody, EntryId, LogEntry, ModelCard, ModelCatalog}
 use pal_view::{View, WindowLimits, WindowSettings};
 
 use crate::comparison::{EvalProgress, PolicyRow, RecordedFileTouch, find_touches, run_on_all_cores};
-use crate::fidelity::compaction_figures::{CompactionFigures, CompactionPoint};
+use crate::fidelity::compaction_figures::{CompactionFigures, CompactionPoint, EXTRACTED, NOTES};
 use crate::fidelity::fidelity_report::{FidelityReport, RereadBaseline};
 use crate::fidelity::next_use::{NEXT_CALLS, count_calls};
 use crate::fidelity::own_compaction::{OwnCompaction, content_tokens, summary_of_size};
@@ -14,10 +14,6 @@ use crate::replay::{
     RecordedSession, ReplayOptions, ReplayPolicy, extracted_notes, replay_lens, replay_watched,
 };
 
-/// Name of our compaction without a model.
-pub(crate) const EXTRACTED: &str = "extracted";
-/// Name of our compaction by session notes.
-pub(crate) const NOTES: &str = "notes";
 /// Share of a summary's tokens for lines in use where ours has the size of a client's.
 const LINES_PERCENT: u64 = 40;
 
