@@ -111,7 +111,14 @@ fn format_results(found: &RecallResults, wanted: &RecallQuery<'_>, own: Option<&
         true => format!(
             "No place in {place} holds all of {query}. {corrections}These hold some of its words, the best first:\n"
         ),
-        false => format!("{} in {place}, the best first:\n", count_places(found.passages.len())),
+        false => {
+            let count = found.passages.iter().filter(|place| place.has_all_words).count();
+            let others = match found.passages.len() - count {
+                0 => String::new(),
+                others => format!(", and {others} with some of the words"),
+            };
+            format!("{} in {place} with all words{others}, the best first:\n", count_places(count))
+        }
     };
     for (shown, place) in found.passages.iter().enumerate() {
         let passage = format_passage(place, own);
@@ -139,7 +146,16 @@ fn format_passage(place: &PassageHit, own: Option<&str>) -> String {
     };
     let cut = |is_cut: bool| if is_cut { "…" } else { "" };
     let (before, after) = (cut(place.passage.is_cut_before), cut(place.passage.is_cut_after));
-    format!("\n--- {stands} ({}{at}; {session})\n{before}{}{after}\n", place.speaker, place.passage.text)
+    let earlier = place.nearby.before.as_ref().map_or(String::new(), |nearby| {
+        let cut = if nearby.is_cut { "…" } else { "" };
+        format!("[before it, {}:] {cut}{}\n", nearby.speaker, nearby.text)
+    });
+    let later = place.nearby.after.as_ref().map_or(String::new(), |nearby| {
+        let cut = if nearby.is_cut { "…" } else { "" };
+        format!("[after it, {}:] {}{cut}\n", nearby.speaker, nearby.text)
+    });
+    let text = format!("{before}{}{after}", place.passage.text);
+    format!("\n--- {stands} ({}{at}; {session})\n{earlier}{text}\n{later}", place.speaker)
 }
 
 fn session(id: &str, title: Option<&str>, agent: Option<&str>, own: Option<&str>) -> String {
