@@ -149,8 +149,10 @@ pub struct NearbyText {
     pub entry: EntryId,
     /// Text, verbatim.
     pub text: String,
-    /// The text is cut on the side away from the passage.
-    pub is_cut: bool,
+    /// It is cut at the start.
+    pub is_cut_before: bool,
+    /// It is cut at the end.
+    pub is_cut_after: bool,
 }
 
 /// An entry with its source.
@@ -469,7 +471,7 @@ impl<'a> PassageSearch<'a> {
             let mut nearby = |neighbor: Option<WindowHit>, is_before: bool| {
                 let neighbor = neighbor.filter(|neighbor| !shown.contains(&neighbor.id))?;
                 let text = self.nearby_text(hit, &neighbor, is_before)?;
-                if !text.is_cut {
+                if !text.is_cut_before && !text.is_cut_after {
                     shown.insert(neighbor.id);
                 }
                 Some(text)
@@ -497,8 +499,7 @@ impl<'a> PassageSearch<'a> {
         })
     }
 
-    /// The end of the text before a passage, or the start of the text after it. None within the same part of an entry,
-    /// which context lines show.
+    /// Text of a neighbor: the end of a long one before a passage, the start of a long one after it. None within the same part of an entry, which context lines show.
     fn nearby_text(&self, hit: &WindowHit, neighbor: &WindowHit, is_before: bool) -> Option<NearbyText> {
         let is_same_part = (hit.place.offset, hit.place.part) == (neighbor.place.offset, neighbor.place.part);
         let entry = self.files.entry(&self.sessions.join(&neighbor.sequence), neighbor.place.offset)?;
@@ -507,18 +508,18 @@ impl<'a> PassageSearch<'a> {
             return None;
         }
         let text = part.text.trim();
-        let most = NEARBY_BYTES_MAX;
-        let shown = match is_before {
-            _ if text.len() <= most => text,
-            true => &text[text.ceil_char_boundary(text.len() - most)..],
-            false => &text[..text.floor_char_boundary(most)],
+        let range = match text.len() {
+            length if length <= NEARBY_BYTES_MAX => 0..length,
+            length if is_before => text.ceil_char_boundary(length - NEARBY_BYTES_MAX)..length,
+            _ => 0..text.floor_char_boundary(NEARBY_BYTES_MAX),
         };
         Some(NearbyText {
             speaker: part.speaker.clone(),
             at: entry.entry.at,
             entry: entry.entry.id,
-            text: shown.to_owned(),
-            is_cut: shown.len() < text.len(),
+            text: text[range.clone()].to_owned(),
+            is_cut_before: range.start > 0,
+            is_cut_after: range.end < text.len(),
         })
     }
 

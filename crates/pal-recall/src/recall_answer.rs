@@ -7,7 +7,7 @@ use crate::Recall;
 use crate::entry_parts::{ANSWER_END, EMPTY_ADVICE};
 use crate::index_update::IndexProgress;
 use crate::passage_search::{
-    PassageHit, RecallCaller, RecallQuery, RecallResults, RecalledEntry, search_all,
+    NearbyText, PassageHit, RecallCaller, RecallQuery, RecallResults, RecalledEntry, search_all,
 };
 use crate::quoted_phrases::QuotedPhrases;
 
@@ -146,14 +146,13 @@ fn format_passage(place: &PassageHit, own: Option<&str>) -> String {
     };
     let cut = |is_cut: bool| if is_cut { "…" } else { "" };
     let (before, after) = (cut(place.passage.is_cut_before), cut(place.passage.is_cut_after));
-    let earlier = place.nearby.before.as_ref().map_or(String::new(), |nearby| {
-        let cut = if nearby.is_cut { "…" } else { "" };
-        format!("[before it, {}:] {cut}{}\n", nearby.speaker, nearby.text)
-    });
-    let later = place.nearby.after.as_ref().map_or(String::new(), |nearby| {
-        let cut = if nearby.is_cut { "…" } else { "" };
-        format!("[after it, {}:] {}{cut}\n", nearby.speaker, nearby.text)
-    });
+    let nearby = |nearby: &Option<NearbyText>, label: &str| {
+        nearby.as_ref().map_or(String::new(), |nearby| {
+            let (before, after) = (cut(nearby.is_cut_before), cut(nearby.is_cut_after));
+            format!("[{label} it, {}:] {before}{}{after}\n", nearby.speaker, nearby.text)
+        })
+    };
+    let (earlier, later) = (nearby(&place.nearby.before, "before"), nearby(&place.nearby.after, "after"));
     let text = format!("{before}{}{after}", place.passage.text);
     format!("\n--- {stands} ({}{at}; {session})\n{earlier}{text}\n{later}", place.speaker)
 }

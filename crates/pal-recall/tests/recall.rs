@@ -163,7 +163,7 @@ fn passages_come_with_what_was_said_around_them() {
     assert_eq!(found.passages.len(), 1, "what is shown beside a passage is not shown again: {found:?}");
     let place = &found.passages[0];
     let nearby = |text: &Option<pal_recall::NearbyText>| {
-        text.as_ref().map(|nearby| (nearby.text.clone(), nearby.is_cut, nearby.speaker.clone()))
+        text.as_ref().map(|nearby| (nearby.text.clone(), nearby.is_cut_after, nearby.speaker.clone()))
     };
     assert_eq!(nearby(&place.nearby.before), None);
     assert_eq!(nearby(&place.nearby.after), Some((String::from("4010"), false, PartSpeaker::Person)));

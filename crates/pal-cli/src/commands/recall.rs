@@ -161,7 +161,7 @@ fn passage_object(place: &PassageHit) -> Value {
     let nearby = |nearby: &NearbyText| {
         json!({
             "who": nearby.speaker.name(), "at": nearby.at, "entry": nearby.entry.to_string(), "text": nearby.text,
-            "cut": nearby.is_cut,
+            "cut_before": nearby.is_cut_before, "cut_after": nearby.is_cut_after,
         })
     };
     json!({

@@ -2,6 +2,7 @@
 
 use pal_search::{SearchDocument, SearchIndex};
 
+use crate::coding_questions::texts_of_log;
 use crate::conversations::Conversation;
 use crate::scores::RankedResult;
 
@@ -9,6 +10,8 @@ use crate::scores::RankedResult;
 const LIMIT: usize = 50;
 /// Maximum characters of a small chunk.
 const CHUNK_CHARS: usize = 300;
+/// The same for the texts of logs.
+const LOG_CHUNK_CHARS: usize = 600;
 
 /// A ranking.
 pub(crate) struct Baseline {
@@ -16,6 +19,7 @@ pub(crate) struct Baseline {
     index: SearchIndex,
     /// What each document shows, by its key.
     documents: Vec<RankedResult>,
+    texts: Vec<String>,
 }
 
 impl Baseline {
@@ -26,18 +30,49 @@ impl Baseline {
         let put: Vec<SearchDocument<'_>> =
             keys.iter().zip(&fields).map(|(key, fields)| SearchDocument { key, stamp: "", fields }).collect();
         index.put(&put).unwrap();
-        let documents = documents
-            .into_iter()
-            .map(|(text, turns)| RankedResult { turns, characters: text.chars().count() + 1 })
-            .collect();
-        Baseline { name, index, documents }
+        let of = |(text, turns): &(String, Vec<usize>)| RankedResult {
+            turns: turns.clone(),
+            characters: text.chars().count() + 1,
+        };
+        let results = documents.iter().map(of).collect();
+        let texts = documents.into_iter().map(|(text, _)| text).collect();
+        Baseline { name, index, documents: results, texts }
     }
 
     /// Documents with any word of a question, best first.
     pub(crate) fn ask(&self, question: &str) -> Vec<RankedResult> {
-        let hits = self.index.search(question, &[1.0], LIMIT).unwrap();
-        hits.iter().map(|hit| self.documents[hit.key.parse::<usize>().unwrap()].clone()).collect()
+        self.numbers(question).into_iter().map(|number| self.documents[number].clone()).collect()
     }
+
+    /// Texts of the documents with any word of a question, best first.
+    pub(crate) fn ask_for_texts(&self, question: &str) -> Vec<String> {
+        self.numbers(question).into_iter().map(|number| self.texts[number].clone()).collect()
+    }
+
+    fn numbers(&self, question: &str) -> Vec<usize> {
+        let hits = self.index.search(question, &[1.0], LIMIT).unwrap();
+        hits.iter().map(|hit| hit.key.parse().unwrap()).collect()
+    }
+}
+
+/// BM25 over the texts of logs, over chunks of them, and over windows of three chunks of a log.
+pub(crate) fn of_logs(logs: &[String]) -> Vec<Baseline> {
+    let plain = |text: String| (text, Vec::new());
+    let texts: Vec<Vec<String>> =
+        logs.iter().map(|log| texts_of_log(log).into_iter().map(|(_, text)| text).collect()).collect();
+    let pieces: Vec<Vec<String>> = texts
+        .iter()
+        .map(|texts| texts.iter().flat_map(|text| pieces(text, LOG_CHUNK_CHARS)).collect())
+        .collect();
+    let windows = pieces.iter().flat_map(|pieces| {
+        (0..pieces.len()).map(|at| pieces[at.saturating_sub(1)..(at + 2).min(pieces.len())].join("\n"))
+    });
+    let windows = windows.map(plain).collect();
+    vec![
+        Baseline::new("BM25 over texts", texts.iter().flatten().cloned().map(plain).collect()),
+        Baseline::new("BM25 over small chunks", pieces.iter().flatten().cloned().map(plain).collect()),
+        Baseline::new("BM25 over windows of three chunks", windows),
+    ]
 }
 
 /// BM25 over turns, over small chunks, and over windows of three turns of a session.
@@ -69,12 +104,16 @@ pub(crate) fn of_conversation(conversation: &Conversation) -> Vec<Baseline> {
     ]
 }
 
-/// Pieces of a text of at most [`CHUNK_CHARS`], cut at spaces.
 fn chunks(text: &str) -> Vec<String> {
+    pieces(text, CHUNK_CHARS)
+}
+
+/// Pieces of a text of at most `most` bytes, cut at spaces where there are any.
+fn pieces(text: &str, most: usize) -> Vec<String> {
     let mut chunks = vec![String::new()];
     for word in text.split_inclusive(' ') {
         let last = chunks.len() - 1;
-        if chunks[last].len() + word.len() > CHUNK_CHARS && !chunks[last].is_empty() {
+        if chunks[last].len() + word.len() > most && !chunks[last].is_empty() {
             chunks.push(word.to_owned());
         } else {
             chunks[last].push_str(word);

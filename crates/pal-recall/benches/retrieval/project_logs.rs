@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use pal_model::{EntryDraft, EntryId, IdSource, MessageOrigin, Timestamp, escape_into};
-use pal_recall::{PassageHit, Recall, RecallQuery};
+use pal_recall::{NearbyText, PassageHit, Recall, RecallQuery};
 use pal_store::{Log, log_path};
 
 use crate::conversations::Conversation;
@@ -49,6 +49,19 @@ impl ProjectLogs {
         ProjectLogs { folder, turns, texts, now: conversation.end() }
     }
 
+    /// Writes logs as sessions of a project.
+    pub(crate) fn of_logs(logs: &[String]) -> ProjectLogs {
+        let folder = tempfile::tempdir().unwrap();
+        for (at, log) in logs.iter().enumerate() {
+            let session = folder.path().join("sessions").join(format!("session-{at:04}"));
+            std::fs::create_dir_all(&session).unwrap();
+            std::fs::write(log_path(&session), log).unwrap();
+        }
+        // After all recorded sessions.
+        let now = Timestamp::from_milliseconds(1_800_000_000_000);
+        ProjectLogs { folder, turns: HashMap::new(), texts: Vec::new(), now }
+    }
+
     /// Indexed recall over the logs.
     pub(crate) fn recall(&self) -> Recall {
         let mut recall = Recall::of_project(self.folder.path());
@@ -59,6 +72,20 @@ impl ProjectLogs {
 
     /// Asks a question; returns what is shown for it.
     pub(crate) fn ask(&self, recall: &mut Recall, question: &str) -> Vec<RankedResult> {
+        self.search(recall, question).iter().map(|hit| self.shown(hit)).collect()
+    }
+
+    /// Asks a question; returns the texts that are shown for it.
+    pub(crate) fn ask_for_texts(&self, recall: &mut Recall, question: &str) -> Vec<String> {
+        let texts = |hit: &PassageHit| {
+            let text = |nearby: &Option<NearbyText>| nearby.as_ref().map(|nearby| nearby.text.clone());
+            let nearby = [text(&hit.nearby.before), Some(hit.passage.text.clone()), text(&hit.nearby.after)];
+            nearby.into_iter().flatten().collect::<Vec<_>>().join("\n")
+        };
+        self.search(recall, question).iter().map(texts).collect()
+    }
+
+    fn search(&self, recall: &mut Recall, question: &str) -> Vec<PassageHit> {
         let query = RecallQuery {
             query: question,
             session: None,
@@ -67,7 +94,7 @@ impl ProjectLogs {
             now: self.now,
             caller: None,
         };
-        recall.search(&query).unwrap().passages.iter().map(|hit| self.shown(hit)).collect()
+        recall.search(&query).unwrap().passages
     }
 
     /// Turns that a passage shows whole, and its characters.

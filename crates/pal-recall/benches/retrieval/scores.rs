@@ -16,6 +16,14 @@ pub(crate) struct RankedResult {
     pub(crate) characters: usize,
 }
 
+impl RankedResult {
+    /// Result that shows a text; the evidence that it contains counts as turns.
+    pub(crate) fn of_text(text: &str, evidence: &[&str]) -> RankedResult {
+        let shown = evidence.iter().enumerate().filter(|(_, line)| text.contains(**line));
+        RankedResult { turns: shown.map(|(at, _)| at).collect(), characters: text.chars().count() + 1 }
+    }
+}
+
 /// Sums of the scores of questions.
 #[derive(Clone, Default)]
 struct ScoreSums {
