@@ -19,7 +19,7 @@ const SESSIONS: &str = "sessions";
 const INDEX: &str = "recall.db";
 
 /// Gives every project under a home directory its own directory, once. Sessions go by the directory that they were
-/// started in. Memory and answers of projects that shared a directory are copied to each of them, since nobody can tell
+/// started in. Memory and answers of projects that shared a directory are copied to each of them, since no file tells
 /// whose they are. What cannot be moved stays.
 pub fn separate_projects(home: &Path) -> io::Result<()> {
     let marker = home.join(MARKER);

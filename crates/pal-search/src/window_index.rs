@@ -23,6 +23,8 @@ const SCHEMA_VERSION: i64 = 300;
 const DAY_MS: i64 = 86_400_000;
 /// Weight of a word that is found as the start of other words only.
 const PREFIX_WEIGHT: f32 = 0.5;
+/// Terms in more texts than this count only if the query has no rarer one: they say little, and their lists are long.
+const COMMON_TEXTS: usize = 30_000;
 /// Longest list of texts of one term that is read.
 const TERM_TEXTS_MAX: usize = 400_000;
 /// Texts in an index below which removed ones do not matter.
@@ -207,6 +209,30 @@ impl WindowIndex {
         Ok(ids?)
     }
 
+    /// Texts of the terms of a query, and true if a term is in none. Leaves out common terms if there are rarer ones.
+    fn term_lists(&self, query: &str) -> Result<(Vec<TermList>, bool), SearchError> {
+        let terms = query_terms(query);
+        let mut lacks_words = false;
+        let mut lists = Vec::new();
+        for term in &terms {
+            let mut list = TermList { texts: self.texts_with(&quoted(term), COMMON_TEXTS + 1)?, weight: 1.0 };
+            if list.texts.is_empty() {
+                list =
+                    TermList { texts: self.texts_with(&prefix(term), COMMON_TEXTS)?, weight: PREFIX_WEIGHT };
+                lacks_words = true;
+            }
+            lists.push(list);
+        }
+        lists.retain(|list| list.texts.len() <= COMMON_TEXTS);
+        if !terms.is_empty() && lists.iter().all(|list| list.texts.is_empty()) {
+            lists.clear();
+            for term in &terms {
+                lists.push(TermList { texts: self.texts_with(&quoted(term), TERM_TEXTS_MAX)?, weight: 1.0 });
+            }
+        }
+        Ok((lists, lacks_words))
+    }
+
     /// Texts that contain all words of a query together with their successor.
     fn texts_with_all(&self, query: &str) -> Result<Vec<usize>, SearchError> {
         let mut common: Option<Vec<usize>> = None;
@@ -234,21 +260,10 @@ impl WindowIndex {
     pub fn find(&self, wanted: &WindowQuery<'_>) -> Result<WindowHits, SearchError> {
         let stretches = self.stretches()?;
         let mut scores = WindowScores::new(&stretches, wanted.population);
-        let mut lists = Vec::new();
-        let mut lacks_words = false;
-        for term in query_terms(wanted.query) {
-            let mut texts = self.texts_with(&quoted(&term), TERM_TEXTS_MAX)?;
-            let mut weight = 1.0;
-            if texts.is_empty() {
-                texts = self.texts_with(&prefix(&term), TERM_TEXTS_MAX)?;
-                weight = PREFIX_WEIGHT;
-                lacks_words = true;
-            }
-            lists.push((texts, weight));
-        }
-        lists.sort_by_key(|(texts, _)| texts.len());
-        for (texts, weight) in &lists {
-            scores.add_term(texts, *weight);
+        let (mut lists, lacks_words) = self.term_lists(wanted.query)?;
+        lists.sort_by_key(|list| list.texts.len());
+        for list in &lists {
+            scores.add_term(&list.texts, list.weight);
         }
         if !wanted.required.is_empty() {
             scores.restrict(&self.texts_with_all(wanted.required)?);
@@ -357,9 +372,15 @@ impl WindowIndex {
     }
 }
 
+/// Texts that contain a term, and the weight of the term.
+struct TermList {
+    texts: Vec<usize>,
+    weight: f32,
+}
+
 /// Returns true if each list has a text of a range.
-fn has_all_terms((first, last): (usize, usize), lists: &[(Vec<usize>, f32)]) -> bool {
-    lists.iter().all(|(texts, _)| {
+fn has_all_terms((first, last): (usize, usize), lists: &[TermList]) -> bool {
+    lists.iter().all(|TermList { texts, .. }| {
         let at = texts.partition_point(|text| *text < first);
         texts.get(at).is_some_and(|text| *text <= last)
     })

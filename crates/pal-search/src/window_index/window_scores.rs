@@ -10,11 +10,6 @@ const LENGTH_WEIGHT: f32 = 0.75;
 const REACH_WORDS: f32 = 60.0;
 /// Distance in words at which neighbors end to count.
 const DISTANCE_MAX: usize = 140;
-/// Share of the texts beyond which a word only adds to texts with rarer words.
-const COMMON_SHARE: usize = 8;
-/// Number of texts below which no word is that common.
-const COMMON_MIN: usize = 20_000;
-
 /// Consecutive texts of a sequence that were indexed together, of one day.
 pub(super) struct Stretch {
     /// Number of the first text.
@@ -116,7 +111,7 @@ impl WindowScores {
         length
     }
 
-    /// Adds a term, by the texts that contain it. Terms come in the order of their frequency, rarest first.
+    /// Adds a term, by the texts that contain it.
     pub(super) fn add_term(&mut self, texts: &[usize], weight: f32) {
         let texts: Vec<usize> = texts
             .iter()
@@ -125,14 +120,9 @@ impl WindowScores {
             .collect();
         let count = texts.len() as f32;
         let rarity = weight * ((self.texts - count + 0.5).max(0.5) / (count + 0.5)).ln_1p();
-        let is_common = texts.len() > COMMON_MIN && texts.len() * COMMON_SHARE > self.words.len();
-        let is_first = is_common && self.scores.iter().all(|score| *score == 0.0);
         let mut touched = Vec::new();
         let mut frequency = std::mem::take(&mut self.frequency);
         for text in texts {
-            if is_common && !is_first && self.scores[text] == 0.0 {
-                continue;
-            }
             self.has_term[text] = true;
             self.each_neighbor(text, |at, weight| {
                 if frequency[at] == 0.0 {
