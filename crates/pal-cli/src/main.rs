@@ -53,6 +53,7 @@ fn main() -> ExitCode {
     let mut arguments = CliArgs::from_command_line();
     arguments.agent = arguments.agent.for_stream_input();
     let mut out = std::io::BufWriter::new(std::io::stdout());
+    separate_projects();
     let done = match read_settings(&mut arguments) {
         Ok(settings) => {
             environment::apply_variables(&settings).and_then(|()| run(arguments, &settings, &mut out))
@@ -74,6 +75,19 @@ fn main() -> ExitCode {
         }
         failure.exit_code()
     })
+}
+
+/// Gives projects that shared a directory in the home their own, before anything is read from there.
+fn separate_projects() {
+    let Some(home) = pal_store::home_from_environment() else { return };
+    let current = std::env::current_dir();
+    let separated = pal_report::separate_projects(&home).and_then(|()| match &current {
+        Ok(directory) => pal_report::adopt_former_directory(&home, &pal_project::find_project(directory)),
+        Err(_) => Ok(()),
+    });
+    if let Err(error) = separated {
+        eprintln!("pal: the directories of projects in {} cannot be renamed: {error}", home.display());
+    }
 }
 
 /// Settings of the directory to work in: the current one, that of `--cd`, or that of the session to continue.

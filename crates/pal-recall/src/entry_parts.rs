@@ -11,6 +11,11 @@ pub(crate) const ANSWER_END: &str = "An entry is shown whole with `entry` set to
 /// Advice of an answer without passages.
 pub(crate) const EMPTY_ADVICE: &str = "Try fewer or other words: names, paths, words of an error message.";
 
+/// Weights of texts by [`PartSpeaker::kind`]: results and injected text, users, models, calls.
+pub(crate) const KIND_WEIGHTS: [f32; 4] = [1.0, 1.2, 1.2, 1.0];
+/// Kind of the texts of users.
+pub(crate) const PERSON_KIND: u8 = 1;
+
 /// Maximum characters of a tool name.
 const NAME_CHARS_MAX: usize = 64;
 
@@ -34,9 +39,14 @@ pub enum PartSpeaker {
 }
 
 impl PartSpeaker {
-    /// Reports whether this is text of the user or the model.
-    pub(crate) fn is_spoken(&self) -> bool {
-        matches!(self, PartSpeaker::Person | PartSpeaker::Model)
+    /// Kind of text in the index, whose weight is in [`KIND_WEIGHTS`].
+    pub(crate) fn kind(&self) -> u8 {
+        match self {
+            PartSpeaker::Person => PERSON_KIND,
+            PartSpeaker::Model => 2,
+            PartSpeaker::Call(_) => 3,
+            _ => 0,
+        }
     }
 
     /// Stable identifier for programs.

@@ -3,20 +3,22 @@
 //! The indexed extent of a file is stored in the same transaction as its documents. A killed process
 //! therefore leaves a consistent index, and concurrent processes share the work.
 
-use pal_model::{DecisionKind, LogEntry};
-use pal_search::{IndexTransaction, SearchDocument, SearchError, SearchIndex};
+use pal_model::{DecisionKind, LogEntry, Timestamp};
+use pal_search::{SearchError, TextPlace, WindowIndex, WindowText, WindowTransaction};
 use pal_store::{LogLine, LogReader, ReadError};
 
+use crate::Recall;
 use crate::entry_parts::{PartSpeaker, entry_parts};
 use crate::session_description::SessionDescription;
-use crate::session_files::{IndexedFile, session_and_agent, sources};
+use crate::session_files::{IndexedFile, modified, session_and_agent, sources};
 use crate::text_chunks::{chunks, text_of};
-use crate::{FIELDS, Recall};
 
 /// Bytes indexed in one transaction, which bounds the wait of other processes.
 const STEP_BYTES: u64 = 1 << 20;
 /// Bytes of the start of a file that identify it.
 const HEAD_BYTES: u64 = 120;
+/// Part number of texts in separate files.
+pub(crate) const FILE_PART: u32 = u32::MAX;
 /// Maximum damaged lines remembered per file.
 const DAMAGED_MAX: usize = 20;
 
@@ -63,7 +65,7 @@ impl Recall {
 }
 
 /// Indexed length of a file; 0 if another file has taken its place.
-pub(crate) fn indexed_to(index: &SearchIndex, source: &IndexedFile) -> Result<u64, SearchError> {
+pub(crate) fn indexed_to(index: &WindowIndex, source: &IndexedFile) -> Result<u64, SearchError> {
     let name = note_name(&source.name);
     let known = IndexedExtent::read(index.notes(&name)?.get(&name).map(String::as_str));
     let is_same = LogReader::open(&source.path).is_ok_and(|reader| known.is_same(&reader));
@@ -71,13 +73,13 @@ pub(crate) fn indexed_to(index: &SearchIndex, source: &IndexedFile) -> Result<u6
 }
 
 /// Copies the session descriptions to another index.
-pub(crate) fn copy_descriptions(from: &SearchIndex, to: &mut SearchIndex) -> Result<(), SearchError> {
+pub(crate) fn copy_descriptions(from: &WindowIndex, to: &mut WindowIndex) -> Result<(), SearchError> {
     let abouts = from.notes("session:")?;
     to.change(|transaction| abouts.iter().try_for_each(|(name, note)| transaction.set_note(name, note)))
 }
 
 /// Recorded damage of these files, in order.
-fn damaged_files(index: &SearchIndex, sources: &[IndexedFile]) -> Result<Vec<String>, SearchError> {
+fn damaged_files(index: &WindowIndex, sources: &[IndexedFile]) -> Result<Vec<String>, SearchError> {
     let notes = index.notes("damaged:")?;
     let of = |source: &IndexedFile| {
         let lines = notes.get(&damaged_name(&source.name))?;
@@ -107,15 +109,15 @@ fn damaged_name(name: &str) -> String {
 }
 
 /// Removes the documents of deleted files.
-fn remove_deleted_files(index: &mut SearchIndex, sources: &[IndexedFile]) -> Result<(), SearchError> {
+fn remove_deleted_files(index: &mut WindowIndex, sources: &[IndexedFile]) -> Result<(), SearchError> {
     let there: std::collections::HashSet<&str> = sources.iter().map(|source| source.name.as_str()).collect();
     let known = index.notes("file:")?;
     let names = known.keys().filter_map(|note| note.strip_prefix("file:")?.strip_suffix('#'));
     for gone in names.filter(|name| !there.contains(name)) {
         index.change(|transaction| {
-            transaction.remove_prefix(&format!("{gone}#"))?;
-            transaction.remove_prefix(&damaged_name(gone))?;
-            transaction.remove_prefix(&note_name(gone))
+            transaction.remove_sequence(gone)?;
+            transaction.remove_note(&damaged_name(gone))?;
+            transaction.remove_note(&note_name(gone))
         })?;
     }
     Ok(())
@@ -160,7 +162,7 @@ fn head(reader: &LogReader, bytes: u64) -> Option<String> {
 }
 
 struct IndexUpdater<'a> {
-    index: &'a mut SearchIndex,
+    index: &'a mut WindowIndex,
     go_on: &'a mut dyn FnMut(IndexProgress) -> bool,
     updated: IndexUpdate,
     done: u64,
@@ -224,7 +226,7 @@ struct IndexStep {
 
 impl IndexStep {
     fn take(
-        transaction: &mut IndexTransaction<'_>,
+        transaction: &mut WindowTransaction<'_>,
         source: &IndexedFile,
         reader: &LogReader,
     ) -> Result<IndexStep, SearchError> {
@@ -232,8 +234,8 @@ impl IndexStep {
         let mut known = IndexedExtent::read(transaction.note(&name)?.as_deref());
         if !known.is_same(reader) {
             // Another file has taken its place.
-            transaction.remove_prefix(&format!("{}#", source.name))?;
-            transaction.remove_prefix(&damaged_name(&source.name))?;
+            transaction.remove_sequence(&source.name)?;
+            transaction.remove_note(&damaged_name(&source.name))?;
             known = IndexedExtent::default();
         }
         if known.head.is_empty() {
@@ -249,7 +251,7 @@ impl IndexStep {
     }
 
     fn of_log(
-        transaction: &mut IndexTransaction<'_>,
+        transaction: &mut WindowTransaction<'_>,
         source: &IndexedFile,
         reader: &LogReader,
         known: &mut IndexedExtent,
@@ -258,7 +260,7 @@ impl IndexStep {
             Ok(Some(lines)) => lines,
             Ok(None) => {
                 // The file was rewritten after its start.
-                transaction.remove_prefix(&format!("{}#", source.name))?;
+                transaction.remove_sequence(&source.name)?;
                 known.to = 0;
                 return Ok(IndexStep { is_last: reader.length() == 0, ..IndexStep::default() });
             }
@@ -271,6 +273,7 @@ impl IndexStep {
         let mut is_last = true;
         let mut problem = None;
         let mut damaged = Vec::new();
+        let mut texts = Vec::new();
         for line in lines {
             let end = match line {
                 Ok(line) => {
@@ -287,7 +290,8 @@ impl IndexStep {
                     }
                     let end = line.next;
                     about.add_entry(&line.entry);
-                    index_entry(transaction, source, &line)?;
+                    note_entry(transaction, source, &line)?;
+                    texts.extend(entry_texts(&line));
                     end
                 }
                 // Retry a torn last line later; skip any other damaged line.
@@ -308,13 +312,14 @@ impl IndexStep {
                 break;
             }
         }
+        add_texts(transaction, source, &texts)?;
         about.write(transaction, session)?;
         note_damage(transaction, source, damaged)?;
         Ok(IndexStep { is_last, problem, bytes: known.to - before })
     }
 
     fn of_text(
-        transaction: &mut IndexTransaction<'_>,
+        transaction: &mut WindowTransaction<'_>,
         source: &IndexedFile,
         reader: &LogReader,
         known: &mut IndexedExtent,
@@ -333,13 +338,20 @@ impl IndexStep {
         let shown = if is_last { bytes.len() } else { whole };
         // Offsets in the file must equal offsets in the text.
         let text = text_of(&bytes[..shown]);
-        let mut last = 0;
-        for chunk in chunks(&text) {
-            last = chunk.start;
-            let key = format!("{}#{}", source.name, known.to + chunk.start as u64);
-            let fields: [&str; FIELDS] = ["", &text[chunk]];
-            transaction.put(&SearchDocument { key: &key, stamp: "", fields: &fields })?;
-        }
+        let chunks = chunks(&text);
+        let last = chunks.last().map_or(0, |chunk| chunk.start);
+        let at = modified(&source.path).map_or(0, Timestamp::milliseconds);
+        let texts: Vec<WindowText<'_>> = chunks
+            .into_iter()
+            .map(|chunk| WindowText {
+                place: TextPlace { offset: known.to + chunk.start as u64, part: FILE_PART, start: 0 },
+                text: &text[chunk],
+                kind: PartSpeaker::Output.kind(),
+                at,
+            })
+            .collect();
+        transaction.remove_texts_from(&source.name, known.to)?;
+        transaction.add_texts(&source.name, &texts)?;
         // An unfinished last line may grow: index its chunk again.
         known.to += if whole == shown { whole as u64 } else { last as u64 };
         Ok(IndexStep { is_last, problem: None, bytes: shown as u64 })
@@ -348,7 +360,7 @@ impl IndexStep {
 
 /// Remembers damaged lines of a log, so that every search can report them.
 fn note_damage(
-    transaction: &mut IndexTransaction<'_>,
+    transaction: &mut WindowTransaction<'_>,
     source: &IndexedFile,
     damaged: Vec<String>,
 ) -> Result<(), SearchError> {
@@ -364,43 +376,72 @@ fn note_damage(
     transaction.set_note(&name, &lines.join("\n"))
 }
 
-pub(crate) fn index_entry(
-    transaction: &mut IndexTransaction<'_>,
+/// A text of an entry.
+pub(crate) struct EntryText {
+    text: String,
+    place: TextPlace,
+    kind: u8,
+    at: i64,
+}
+
+/// Texts of an entry: its parts, in chunks.
+pub(crate) fn entry_texts(line: &LogLine) -> Vec<EntryText> {
+    let mut texts = Vec::new();
+    for (number, part) in (0..).zip(entry_parts(&line.entry)) {
+        for chunk in chunks(&part.text) {
+            let text = &part.text[chunk.clone()];
+            texts.push(EntryText {
+                // Index the tool's name together with its input.
+                text: match &part.speaker {
+                    PartSpeaker::Call(tool) => format!("{tool} {text}"),
+                    _ => text.to_owned(),
+                },
+                place: TextPlace {
+                    offset: line.offset,
+                    part: number,
+                    start: u32::try_from(chunk.start).unwrap_or(u32::MAX),
+                },
+                kind: part.speaker.kind(),
+                at: line.entry.at.milliseconds(),
+            });
+        }
+    }
+    texts
+}
+
+/// Appends the texts of entries to the index.
+pub(crate) fn add_texts(
+    transaction: &mut WindowTransaction<'_>,
+    source: &IndexedFile,
+    texts: &[EntryText],
+) -> Result<(), SearchError> {
+    let texts: Vec<WindowText<'_>> = texts
+        .iter()
+        .map(|text| WindowText { text: &text.text, place: text.place, kind: text.kind, at: text.at })
+        .collect();
+    transaction.add_texts(&source.name, &texts)
+}
+
+/// Notes the place of an entry, and what it says about other files.
+fn note_entry(
+    transaction: &mut WindowTransaction<'_>,
     source: &IndexedFile,
     line: &LogLine,
 ) -> Result<(), SearchError> {
     note_spilled(transaction, source, &line.entry)?;
-    let entry = line.entry.id.to_string();
-    for (number, part) in entry_parts(&line.entry).iter().enumerate() {
-        for chunk in chunks(&part.text) {
-            let key = format!("{}#{}.{number}.{}", source.name, line.offset, chunk.start);
-            let text = &part.text[chunk];
-            // Index the tool's name together with its input.
-            let called = match &part.speaker {
-                PartSpeaker::Call(tool) => format!("{tool} {text}"),
-                _ => String::new(),
-            };
-            let fields: [&str; FIELDS] = match &part.speaker {
-                PartSpeaker::Call(_) => ["", &called],
-                who if who.is_spoken() => [text, ""],
-                _ => ["", text],
-            };
-            transaction.put(&SearchDocument { key: &key, stamp: &entry, fields: &fields })?;
-        }
-    }
-    Ok(())
+    transaction.set_place(&line.entry.id.bits().to_be_bytes(), &source.name, line.offset)
 }
 
 /// Marks a spilled file as not to be indexed, because its text is in the log.
 fn note_spilled(
-    transaction: &mut IndexTransaction<'_>,
+    transaction: &mut WindowTransaction<'_>,
     source: &IndexedFile,
     entry: &LogEntry,
 ) -> Result<(), SearchError> {
     let Some(DecisionKind::Spill { path, .. }) = entry.decision() else { return Ok(()) };
     let Some(folder) = source.name.rsplit_once('/').map(|(folder, _)| folder) else { return Ok(()) };
     let name = format!("{folder}/{path}");
-    transaction.remove_prefix(&format!("{name}#"))?;
+    transaction.remove_sequence(&name)?;
     transaction.set_note(&spilled_name(&name), "")
 }
 
@@ -414,7 +455,7 @@ struct DescriptionCollector {
 
 impl DescriptionCollector {
     fn read(
-        transaction: &IndexTransaction<'_>,
+        transaction: &WindowTransaction<'_>,
         session: &str,
         counts: bool,
     ) -> Result<DescriptionCollector, SearchError> {
@@ -427,7 +468,7 @@ impl DescriptionCollector {
         self.is_new |= self.counts && self.about.update_from_entry(entry);
     }
 
-    fn write(&self, transaction: &mut IndexTransaction<'_>, session: &str) -> Result<(), SearchError> {
+    fn write(&self, transaction: &mut WindowTransaction<'_>, session: &str) -> Result<(), SearchError> {
         match serde_json::to_string(&self.about) {
             Ok(note) if self.is_new => transaction.set_note(&description_note_name(session), &note),
             _ => Ok(()),

@@ -31,10 +31,12 @@ mod entry_parts;
 mod index_update;
 mod passage;
 mod passage_search;
+mod query_dates;
 mod quoted_phrases;
 mod recall_answer;
 mod session_description;
 mod session_files;
+mod source_files;
 mod text_chunks;
 mod unindexed_search;
 
@@ -42,7 +44,8 @@ pub use entry_parts::{EntryPart, PartSpeaker, entry_parts};
 pub use index_update::{IndexProgress, IndexUpdate};
 pub use passage::Passage;
 pub use passage_search::{
-    EntryWindow, PassageHit, RecallCaller, RecallQuery, RecallResults, RecalledEntry, search_all,
+    EntryWindow, NearbyText, NearbyTexts, PassageHit, RecallCaller, RecallQuery, RecallResults,
+    RecalledEntry, search_all,
 };
 pub use recall_answer::{RecallRequest, RecallScope, answer_request};
 pub use session_description::SessionDescription;
@@ -52,14 +55,11 @@ pub use pal_search::SearchError;
 
 use std::path::{Path, PathBuf};
 
-use pal_search::SearchIndex;
+use pal_search::WindowIndex;
 use session_files::{SessionFilter, sessions_folder};
 
 /// Index file in the project's directory.
 const INDEX: &str = "recall.db";
-
-/// Number of index fields: spoken text; results, quotes and injected text.
-const FIELDS: usize = 2;
 
 /// Full-text index over the sessions of a project.
 pub struct Recall {
@@ -69,7 +69,7 @@ pub struct Recall {
     filter: Option<SessionFilter>,
     /// Path of the index; none for an index in memory.
     kept: Option<PathBuf>,
-    index: Option<SearchIndex>,
+    index: Option<WindowIndex>,
 }
 
 impl Recall {
@@ -100,13 +100,13 @@ impl Recall {
     /// Runs `work` on the index. If the index turns out to be corrupt, rebuilds it and runs `work` again.
     fn with_index<T>(
         &mut self,
-        mut work: impl FnMut(&mut SearchIndex, &Path) -> Result<T, SearchError>,
+        mut work: impl FnMut(&mut WindowIndex, &Path) -> Result<T, SearchError>,
     ) -> Result<T, SearchError> {
         match self.opened().and_then(|(index, sessions)| work(index, sessions)) {
             Err(error) if error.is_corrupt() => {
                 self.index = None;
                 if let Some(kept) = &self.kept {
-                    SearchIndex::discard(kept);
+                    WindowIndex::discard(kept);
                 }
                 self.opened().and_then(|(index, sessions)| work(index, sessions))
             }
@@ -114,19 +114,17 @@ impl Recall {
         }
     }
 
-    fn opened(&mut self) -> Result<(&mut SearchIndex, &Path), SearchError> {
+    fn opened(&mut self) -> Result<(&mut WindowIndex, &Path), SearchError> {
         let index = match self.index.take() {
             Some(index) => index,
             None => match &self.kept {
                 // In a read-only directory, search with an index in memory.
-                Some(path) if path.parent().is_some_and(Path::is_dir) => {
-                    match SearchIndex::open(path, FIELDS) {
-                        Ok(index) => index,
-                        Err(error) if error.is_busy() => return Err(error),
-                        Err(_) => SearchIndex::in_memory(FIELDS)?,
-                    }
-                }
-                _ => SearchIndex::in_memory(FIELDS)?,
+                Some(path) if path.parent().is_some_and(Path::is_dir) => match WindowIndex::open(path) {
+                    Ok(index) => index,
+                    Err(error) if error.is_busy() => return Err(error),
+                    Err(_) => WindowIndex::in_memory()?,
+                },
+                _ => WindowIndex::in_memory()?,
             },
         };
         Ok((self.index.insert(index), &self.sessions))

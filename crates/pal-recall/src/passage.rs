@@ -26,14 +26,8 @@ pub struct Passage {
     pub is_cut_after: bool,
 }
 
-/// Best passage within a range of a text, with `around` lines of context, and its number of query words.
-/// Without a match, the start of the range.
-pub(crate) fn passage(
-    text: &str,
-    within: Range<usize>,
-    matcher: &WordMatcher,
-    around: usize,
-) -> (Passage, usize) {
+/// Best passage within a range of a text, with `around` lines of context. Without a match, the start of the range.
+pub(crate) fn passage(text: &str, within: Range<usize>, matcher: &WordMatcher, around: usize) -> Passage {
     let lines = lines(text);
     let first = lines.partition_point(|line| line.end <= within.start && line.end < text.len());
     let marked: Vec<(usize, u64)> = (first..lines.len())
@@ -51,10 +45,8 @@ pub(crate) fn passage(
         .filter(|((own, _), _)| *own > 0)
         .max_by_key(|(words, place)| (words.0 + words.1, words.0, usize::MAX - place));
     match best {
-        Some(((_, words), place)) => {
-            (passage_around(text, &lines, marked[place].0, matcher, around), words as usize)
-        }
-        None => (passage_around(text, &lines, (first + around).min(lines.len() - 1), matcher, around), 0),
+        Some((_, place)) => passage_around(text, &lines, marked[place].0, matcher, around),
+        None => passage_around(text, &lines, (first + around).min(lines.len() - 1), matcher, around),
     }
 }
 
@@ -132,29 +124,29 @@ fn build_passage(
 mod tests {
     use super::*;
 
-    fn found(text: &str, question: &str, around: usize) -> (Passage, usize) {
+    fn found(text: &str, question: &str, around: usize) -> Passage {
         passage(text, 0..text.len(), &WordMatcher::new(question), around)
     }
 
     #[test]
     fn passage_shows_lines_verbatim() {
         let text = "one\n\n  the Parser fails\r\non empty input\nfour\nfive parser";
-        let (passage, words) = found(text, "parser input", 1);
+        let passage = found(text, "parser input", 1);
         assert_eq!(passage.text, "  the Parser fails\r\non empty input");
-        assert_eq!((passage.line, words), (3, 2));
+        assert_eq!(passage.line, 3);
         assert_eq!(
             passage.marks.iter().map(|mark| &passage.text[mark.clone()]).collect::<Vec<_>>(),
             ["Parser", "input"]
         );
         assert_eq!(text.chars().skip(passage.character).take(6).collect::<String>(), "  the ");
-        assert_eq!((found(text, "nowhere", 1).0.line, found(text, "nowhere", 1).1), (1, 0));
-        assert_eq!(found(text, "five", 0).0.text, "five parser");
+        assert_eq!(found(text, "nowhere", 1).line, 1);
+        assert_eq!(found(text, "five", 0).text, "five parser");
     }
 
     #[test]
     fn long_line_is_cut_around_the_match() {
         let text = format!("{}needle{}", "ä ".repeat(5_000), " x".repeat(5_000));
-        let (passage, _) = found(&text, "needle", 3);
+        let passage = found(&text, "needle", 3);
         assert!(passage.text.len() <= PASSAGE_BYTES_MAX && passage.text.contains("needle"));
         assert!(passage.is_cut_before && passage.is_cut_after);
         assert!(text.chars().skip(passage.character).collect::<String>().starts_with(&passage.text));

@@ -5,30 +5,38 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use pal_model::{EntryId, LogEntry, Timestamp};
-use pal_search::{MatchMode, NearTerm, SearchError, SearchHit, SearchIndex, WordMatcher};
+use pal_search::{NearTerm, SearchError, WindowHit, WindowHits, WindowIndex, WindowQuery, WordMatcher};
 use pal_store::LogReader;
 
 use crate::Recall;
-use crate::entry_parts::{EntryPart, PartSpeaker, entry_parts};
-use crate::index_update::description_note_name;
+use crate::entry_parts::{EntryPart, KIND_WEIGHTS, PERSON_KIND, PartSpeaker, entry_parts};
+use crate::index_update::{FILE_PART, description_note_name};
 use crate::passage::{Passage, passage};
+use crate::query_dates::QueryDates;
 use crate::quoted_phrases::QuotedPhrases;
 use crate::session_description::SessionDescription;
-use crate::session_files::session_and_agent;
+use crate::session_files::{modified, session_and_agent};
+use crate::source_files::{SourceEntry, SourceFiles};
 use crate::text_chunks::{CHUNK, text_of};
 
-/// Weights of spoken text, and of results and injected text.
-const WEIGHTS: [f64; crate::FIELDS] = [1.5, 1.0];
-/// Factor of hits examined over hits wanted, since the proximity of words changes the order.
+/// Factor of texts examined over passages wanted, since neighbors and copies are shown once.
 const EXAMINED_FACTOR: usize = 4;
-/// Maximum recency bonus as a share of the score, and its half-life in days.
-const RECENCY_BONUS_MAX: f64 = 0.3;
-const RECENCY_HALF_LIFE_DAYS: f64 = 30.0;
-const DAY_MS: f64 = 86_400_000.0;
+/// The same for queries with a phrase: many texts have its words, and few the phrase.
+const PHRASE_EXAMINED_FACTOR: usize = 40;
+/// Maximum recency bonus as a share of the score, and its half-life in days: just enough to decide between equals.
+const RECENCY_BONUS_MAX: f32 = 0.05;
+/// The same for questions about the newest state.
+const NEWEST_BONUS_MAX: f32 = 0.5;
+const RECENCY_HALF_LIFE_DAYS: f32 = 30.0;
+const DAY_MS: f32 = 86_400_000.0;
+/// Words of questions about the newest state.
+const NEWEST_WORDS: [&str; 6] = ["current", "currently", "latest", "newest", "now", "recent"];
 /// Bytes around a document in which a phrase may begin or end.
 const PHRASE_BYTES_MAX: usize = 400;
 /// Bytes of a file that are read around a chunk.
 const CONTEXT_BYTES: u64 = 8_192;
+/// Maximum bytes of a text shown before or after a passage.
+const NEARBY_BYTES_MAX: usize = 500;
 
 /// Parameters of a search.
 #[derive(Clone, Copy, Debug)]
@@ -72,18 +80,17 @@ pub struct RecallResults {
 }
 
 impl RecallResults {
-    /// Merges the results of another index and keeps the best. Loose results count only if no index has exact
-    /// ones.
+    /// Merges the results of another index and keeps the best.
     pub fn join(&mut self, more: RecallResults, most: usize) {
-        let takes_over =
-            self.passages.is_empty() || (self.is_partial && !more.is_partial && !more.passages.is_empty());
-        if takes_over {
-            *self = more;
-        } else if self.is_partial == more.is_partial {
-            self.passages.extend(more.passages);
-            let new = more.corrections.into_iter().filter(|pair| !self.corrections.contains(pair));
-            self.corrections.extend(new.collect::<Vec<_>>());
-        }
+        let was_empty = self.passages.is_empty();
+        self.is_partial = match more.passages.is_empty() {
+            true => self.is_partial,
+            false => more.is_partial && (was_empty || self.is_partial),
+        };
+        self.lacks_words |= more.lacks_words;
+        self.passages.extend(more.passages);
+        let new = more.corrections.into_iter().filter(|pair| !self.corrections.contains(pair));
+        self.corrections.extend(new.collect::<Vec<_>>());
         sort(&mut self.passages);
         self.passages.truncate(most);
     }
@@ -112,10 +119,40 @@ pub struct PassageHit {
     pub offset: u64,
     /// Matching lines.
     pub passage: Passage,
-    /// Number of query words in the passage.
+    /// What was said around the passage.
+    pub nearby: NearbyTexts,
+    /// Number of query words in the passage and the texts around it.
     pub words: usize,
+    /// All query words are in its text and the texts around it.
+    pub has_all_words: bool,
     /// Relevance; comparable within one search.
     pub score: f64,
+}
+
+/// Texts around a passage.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NearbyTexts {
+    /// What was said right before the passage, if the passage is the start of its text.
+    pub before: Option<NearbyText>,
+    /// What was said right after the passage, if the passage is the end of its text.
+    pub after: Option<NearbyText>,
+}
+
+/// Text before or after a passage.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NearbyText {
+    /// Speaker.
+    pub speaker: PartSpeaker,
+    /// Time.
+    pub at: Timestamp,
+    /// Log entry.
+    pub entry: EntryId,
+    /// Text, verbatim.
+    pub text: String,
+    /// It is cut at the start.
+    pub is_cut_before: bool,
+    /// It is cut at the end.
+    pub is_cut_after: bool,
 }
 
 /// An entry with its source.
@@ -153,79 +190,53 @@ impl Recall {
         before: usize,
         after: usize,
     ) -> Result<Option<EntryWindow>, SearchError> {
-        let stamp = id.to_string();
-        let keys = self.with_index(|index, _| index.keys_with_stamp(&stamp))?;
-        Ok(keys.iter().find_map(|key| {
-            let key = DocumentKey::read(key)?;
-            entry_window(&self.sessions.join(key.name), key.name, key.offset, (before, after))
+        let places = self.with_index(|index, _| index.places(&id.bits().to_be_bytes()))?;
+        Ok(places.iter().find_map(|(name, offset)| {
+            let window = entry_window(&self.sessions.join(name), name, *offset, (before, after))?;
+            (window.entries.get(window.requested)?.entry.id == id).then_some(window)
         }))
     }
 }
 
 /// Finds the best passages in several indexes; call [`Recall::update`] on each first.
 ///
-/// A word that is in none of them is read as the nearest term of all, so the passages of all indexes answer the same query.
+/// If no passage has all words, a word that is in no index is read as the nearest term of all, provided that this finds
+/// one with all words, or that half of the words are such, or that nothing was found.
 pub fn search_all(recalls: &mut [Recall], wanted: &RecallQuery<'_>) -> Result<RecallResults, SearchError> {
-    let exact = search_each(recalls, wanted, SearchStage::AllWords)?;
-    if !exact.passages.is_empty() {
-        return Ok(exact);
+    let found = search_each(recalls, wanted)?;
+    if !found.passages.is_empty() && !found.is_partial {
+        return Ok(found);
     }
-    let corrected = correct_spelling(recalls, wanted.query)?;
-    let query = corrected.as_ref().map_or(wanted.query, |corrected| corrected.query.as_str());
-    let corrected_query = RecallQuery { query, ..*wanted };
-    let mut found = match &corrected {
-        Some(_) => search_each(recalls, &corrected_query, SearchStage::AllWords)?,
-        None => RecallResults::default(),
+    let Some(CorrectedQuery { query, corrections }) = correct_spelling(recalls, wanted.query)? else {
+        return Ok(found);
     };
-    for stage in [SearchStage::AnyWord, SearchStage::Prefixes] {
-        if found.passages.is_empty() {
-            found = RecallResults {
-                lacks_words: corrected.is_some(),
-                ..search_each(recalls, &corrected_query, stage)?
-            };
-        }
+    let corrected = search_each(recalls, &RecallQuery { query: &query, ..*wanted })?;
+    let is_mostly_corrected = corrections.len() * 2 >= query.split(' ').count();
+    if !found.passages.is_empty() && corrected.is_partial && !is_mostly_corrected {
+        return Ok(found);
     }
-    found.is_partial = true;
-    found.corrections = corrected.map_or_else(Vec::new, |corrected| corrected.corrections);
-    Ok(found)
+    Ok(RecallResults { is_partial: true, lacks_words: corrected.is_partial, corrections, ..corrected })
 }
 
-fn search_each(
-    recalls: &mut [Recall],
-    wanted: &RecallQuery<'_>,
-    stage: SearchStage,
-) -> Result<RecallResults, SearchError> {
+fn search_each(recalls: &mut [Recall], wanted: &RecallQuery<'_>) -> Result<RecallResults, SearchError> {
     let mut found = RecallResults::default();
     for recall in recalls {
         let more =
-            recall.with_index(|index, sessions| PassageSearch::new(index, sessions, wanted).run(stage))?;
+            recall.with_index(|index, sessions| PassageSearch::new(index, sessions, wanted, 0).run())?;
         found.join(more, wanted.limit);
     }
     Ok(found)
 }
 
-/// Finds the best passages in an index of part of the logs; words are not corrected, since others may be elsewhere.
+/// Finds the best passages in an index of part of the logs, of about `population` texts; words are not corrected, since
+/// others may be elsewhere.
 pub(crate) fn search_index(
-    index: &SearchIndex,
+    index: &WindowIndex,
     sessions: &Path,
     wanted: &RecallQuery<'_>,
+    population: usize,
 ) -> Result<RecallResults, SearchError> {
-    let mut search = PassageSearch::new(index, sessions, wanted);
-    let mut found = RecallResults::default();
-    for stage in [SearchStage::AllWords, SearchStage::AnyWord, SearchStage::Prefixes] {
-        if found.passages.is_empty() {
-            found = search.run(stage)?;
-        }
-    }
-    Ok(found)
-}
-
-/// Words that a passage must contain; it must contain the quoted phrases in any case.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum SearchStage {
-    AllWords,
-    AnyWord,
-    Prefixes,
+    PassageSearch::new(index, sessions, wanted, population).run()
 }
 
 /// A query with misspelt words replaced.
@@ -272,28 +283,6 @@ fn nearest_term(recalls: &mut [Recall], word: &str) -> Result<Option<String>, Se
     Ok(best.map(|near| near.term))
 }
 
-/// Position of a document, parsed from its key.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct DocumentKey<'a> {
-    name: &'a str,
-    offset: u64,
-    /// Part of the entry and offset in it; none for a separate file.
-    within: Option<(usize, usize)>,
-}
-
-impl DocumentKey<'_> {
-    fn read(key: &str) -> Option<DocumentKey<'_>> {
-        let (name, rest) = key.rsplit_once('#')?;
-        let mut numbers = rest.split('.').map(str::parse::<usize>);
-        let offset = numbers.next()?.ok()? as u64;
-        let within = match (numbers.next(), numbers.next()) {
-            (Some(part), Some(from)) => Some((part.ok()?, from.ok()?)),
-            _ => None,
-        };
-        Some(DocumentKey { name, offset, within })
-    }
-}
-
 fn entry_window(
     file: &Path,
     name: &str,
@@ -335,104 +324,119 @@ fn entry_window(
 
 /// State of one search.
 struct PassageSearch<'a> {
-    index: &'a SearchIndex,
+    index: &'a WindowIndex,
     sessions: &'a Path,
     wanted: &'a RecallQuery<'a>,
+    /// Number of texts to assume at least.
+    population: usize,
     matcher: WordMatcher,
     phrases: QuotedPhrases,
+    dates: QueryDates,
     within: String,
-    readers: HashMap<String, Option<LogReader>>,
+    files: SourceFiles,
     descriptions: HashMap<String, SessionDescription>,
 }
 
 impl<'a> PassageSearch<'a> {
-    fn new(index: &'a SearchIndex, sessions: &'a Path, wanted: &'a RecallQuery<'a>) -> PassageSearch<'a> {
+    fn new(
+        index: &'a WindowIndex,
+        sessions: &'a Path,
+        wanted: &'a RecallQuery<'a>,
+        population: usize,
+    ) -> PassageSearch<'a> {
         PassageSearch {
             index,
             sessions,
             wanted,
+            population,
             matcher: WordMatcher::new(wanted.query),
             phrases: QuotedPhrases::of(wanted.query),
+            dates: QueryDates::of(wanted.query, wanted.now),
             within: wanted.session.map_or(String::new(), |session| format!("{session}/")),
-            readers: HashMap::new(),
+            files: SourceFiles::default(),
             descriptions: HashMap::new(),
         }
     }
 
-    /// Finds the best passages of a stage.
-    fn run(&mut self, stage: SearchStage) -> Result<RecallResults, SearchError> {
-        let hits = match stage {
-            SearchStage::AllWords => self.hits(self.wanted.query, MatchMode::All)?,
-            // The words of the phrases are all required.
-            SearchStage::AnyWord if !self.phrases.is_empty() => {
-                self.hits(&self.phrases.to_query(), MatchMode::All)?
-            }
-            SearchStage::AnyWord => self.hits(self.wanted.query, MatchMode::Any)?,
-            SearchStage::Prefixes => self.hits(self.wanted.query, MatchMode::Prefixes)?,
-        };
-        let places = self.places(&hits);
-        Ok(self.best(places, stage != SearchStage::AllWords))
-    }
-
-    fn hits(&self, query: &str, fit: MatchMode) -> Result<Vec<SearchHit>, SearchError> {
-        self.index.find(&pal_search::SearchQuery {
-            query,
-            mode: fit,
-            key_prefix: &self.within,
-            weights: &WEIGHTS,
-            limit: self.wanted.limit.saturating_mul(self.examined_factor()).max(20),
-        })
-    }
-
-    /// Many texts have the words of a phrase, and few the phrase.
-    fn examined_factor(&self) -> usize {
-        if self.phrases.is_empty() { EXAMINED_FACTOR } else { EXAMINED_FACTOR * 10 }
-    }
-
-    /// Passages of hits that have the quoted phrases. Skips those whose source no longer exists.
-    fn places(&mut self, hits: &[SearchHit]) -> Vec<PassageHit> {
+    /// Finds the best passages that have the quoted phrases.
+    fn run(&mut self) -> Result<RecallResults, SearchError> {
+        let mut places: Vec<PassageHit> = Vec::new();
+        // Texts that are shown beside a better passage.
+        let mut shown = HashSet::new();
+        // Forked sessions share entries, and adjacent chunks share lines.
         let mut seen = HashSet::new();
-        let mut places = Vec::new();
+        let WindowHits { hits, lacks_words } = self.hits()?;
         for hit in hits {
-            let Some(place) = self.place(hit) else { continue };
-            // Forked sessions share entries, and adjacent chunks share lines.
-            let words = (place.entry, place.passage.text.clone());
-            if seen.insert(words) {
-                places.push(place);
+            if places.len() >= self.wanted.limit {
+                break;
             }
+            if shown.contains(&hit.id) {
+                continue;
+            }
+            let Some(mut place) = self.place(&hit) else { continue };
+            if !seen.insert((place.entry, place.passage.text.clone())) {
+                continue;
+            }
+            self.add_nearby(&hit, &mut place, &mut shown)?;
+            shown.insert(hit.id);
+            places.push(place);
         }
-        places
+        self.count_lines(&mut places);
+        let is_partial = lacks_words || !places.iter().any(|place| place.has_all_words);
+        Ok(RecallResults { passages: places, is_partial, ..RecallResults::default() })
     }
 
-    fn place(&mut self, hit: &SearchHit) -> Option<PassageHit> {
-        let key = DocumentKey::read(&hit.key)?;
-        let file = self.sessions.join(key.name);
-        let reader = self.readers.entry(key.name.to_owned()).or_insert_with(|| LogReader::open(&file).ok());
-        let reader = reader.as_ref()?;
+    fn hits(&self) -> Result<WindowHits, SearchError> {
+        let factor = match self.phrases.is_empty() {
+            true => EXAMINED_FACTOR,
+            false => PHRASE_EXAMINED_FACTOR,
+        };
+        let limit = self.wanted.limit.saturating_mul(factor).max(20);
+        let required = self.phrases.to_query();
+        let asks_for_newest = self
+            .wanted
+            .query
+            .split(|letter: char| !letter.is_alphanumeric())
+            .any(|word| NEWEST_WORDS.contains(&word.to_lowercase().as_str()));
+        let bonus = if asks_for_newest { NEWEST_BONUS_MAX } else { RECENCY_BONUS_MAX };
+        let found = self.index.find(&WindowQuery {
+            query: self.wanted.query,
+            prefix: &self.within,
+            kind_weights: &KIND_WEIGHTS,
+            time_factor: &|at| self.dates.factor(at) * recency_factor(at, self.wanted.now, bonus),
+            population: self.population,
+            required: &required,
+            limit,
+        })?;
+        if found.hits.is_empty() && !self.dates.is_empty() && self.phrases.is_empty() {
+            // A question for a day without any word that was said: the prompts of that day.
+            let is_asked = |at: i64| self.dates.contain(at);
+            let hits = self.index.texts_of_times(&self.within, PERSON_KIND, &is_asked, limit)?;
+            return Ok(WindowHits { hits, ..found });
+        }
+        Ok(found)
+    }
+
+    fn place(&mut self, hit: &WindowHit) -> Option<PassageHit> {
+        let file = self.sessions.join(&hit.sequence);
         let terms = SearchTerms {
             matcher: &self.matcher,
             phrases: &self.phrases,
             context_lines: self.wanted.context_lines,
         };
-        let location = match key.within {
-            Some(within) => find_in_log(reader, key.offset, within, &terms)?,
-            None => find_in_text(reader, key.offset, &terms)?,
+        let location = match hit.place.part {
+            FILE_PART => find_in_text(&*self.files.reader(&file)?, hit.place.offset, &terms)?,
+            _ => find_in_log(&*self.files.entry(&file, hit.place.offset)?, hit, &terms)?,
         };
-        let PassageLocation { speaker, at, entry, offset, passage, words, has_phrases } = location;
-        if !has_phrases {
+        let PassageLocation { speaker, at, entry, offset, passage, has_phrases } = location;
+        if !has_phrases || entry.is_some_and(|entry| self.is_ignored(entry)) {
             return None;
         }
         let at = at.or_else(|| modified(&file));
-        let (session, agent) = session_and_agent(key.name);
-        let ignored = self.wanted.caller.map_or(&[][..], |caller| caller.ignored);
-        if entry.is_some_and(|entry| ignored.contains(&entry)) {
-            return None;
-        }
+        let (session, agent) = session_and_agent(&hit.sequence);
         let description = self.description(session);
-        let session = session.to_owned();
-        let score = hit.score * recency_factor(at, self.wanted.now);
         Some(PassageHit {
-            session,
+            session: session.to_owned(),
             description,
             agent,
             speaker,
@@ -442,8 +446,80 @@ impl<'a> PassageSearch<'a> {
             line: 0,
             offset,
             passage,
-            words,
-            score,
+            nearby: NearbyTexts::default(),
+            words: 0,
+            has_all_words: hit.has_all_words,
+            score: hit.score,
+        })
+    }
+
+    fn is_ignored(&self, entry: EntryId) -> bool {
+        self.wanted.caller.is_some_and(|caller| caller.ignored.contains(&entry))
+    }
+
+    /// Adds the texts around a passage that is the start or the end of its own, and counts the words of all.
+    fn add_nearby(
+        &self,
+        hit: &WindowHit,
+        place: &mut PassageHit,
+        shown: &mut HashSet<i64>,
+    ) -> Result<(), SearchError> {
+        if hit.place.part != FILE_PART {
+            let is_end = self.is_end(hit, &place.passage);
+            let is_start = place.passage.character == 0 && !place.passage.is_cut_before;
+            let [before, after] = self.index.neighbors(hit)?;
+            let mut nearby = |neighbor: Option<WindowHit>, is_before: bool| {
+                let neighbor = neighbor.filter(|neighbor| !shown.contains(&neighbor.id))?;
+                let text = self.nearby_text(hit, &neighbor, is_before)?;
+                if !text.is_cut_before && !text.is_cut_after {
+                    shown.insert(neighbor.id);
+                }
+                Some(text)
+            };
+            place.nearby.before = before.filter(|_| is_start).and_then(|hit| nearby(Some(hit), true));
+            place.nearby.after = after.filter(|_| is_end).and_then(|hit| nearby(Some(hit), false));
+        }
+        let texts = [place.nearby.before.as_ref(), place.nearby.after.as_ref()].into_iter().flatten();
+        let texts = texts.map(|nearby| nearby.text.as_str()).chain([place.passage.text.as_str()]);
+        let words: HashSet<usize> =
+            texts.flat_map(|text| self.matcher.find_words(text)).map(|found| found.word).collect();
+        place.words = words.len();
+        Ok(())
+    }
+
+    /// Returns true if a passage reaches the end of the part of its entry.
+    fn is_end(&self, hit: &WindowHit, passage: &Passage) -> bool {
+        let Some(entry) = self.files.entry(&self.sessions.join(&hit.sequence), hit.place.offset) else {
+            return false;
+        };
+        let part = entry.parts.get(hit.place.part as usize);
+        part.is_some_and(|part| {
+            let end = passage.character + passage.text.chars().count();
+            !passage.is_cut_after && part.text.trim_end().chars().count() <= end
+        })
+    }
+
+    /// Text of a neighbor: the end of a long one before a passage, the start of a long one after it. None within the same part of an entry, which context lines show.
+    fn nearby_text(&self, hit: &WindowHit, neighbor: &WindowHit, is_before: bool) -> Option<NearbyText> {
+        let is_same_part = (hit.place.offset, hit.place.part) == (neighbor.place.offset, neighbor.place.part);
+        let entry = self.files.entry(&self.sessions.join(&neighbor.sequence), neighbor.place.offset)?;
+        let part = entry.parts.get(neighbor.place.part as usize)?;
+        if is_same_part || part.is_recall() || self.is_ignored(entry.entry.id) {
+            return None;
+        }
+        let text = part.text.trim();
+        let range = match text.len() {
+            length if length <= NEARBY_BYTES_MAX => 0..length,
+            length if is_before => text.ceil_char_boundary(length - NEARBY_BYTES_MAX)..length,
+            _ => 0..text.floor_char_boundary(NEARBY_BYTES_MAX),
+        };
+        Some(NearbyText {
+            speaker: part.speaker.clone(),
+            at: entry.entry.at,
+            entry: entry.entry.id,
+            text: text[range.clone()].to_owned(),
+            is_cut_before: range.start > 0,
+            is_cut_after: range.end < text.len(),
         })
     }
 
@@ -456,18 +532,15 @@ impl<'a> PassageSearch<'a> {
         self.descriptions.entry(session.to_owned()).or_insert_with(|| read().unwrap_or_default()).clone()
     }
 
-    /// Sorts and truncates the passages, then counts the line numbers of those that remain.
-    fn best(&self, mut places: Vec<PassageHit>, is_partial: bool) -> RecallResults {
-        sort(&mut places);
-        places.truncate(self.wanted.limit);
-        for place in &mut places {
-            let reader = LogReader::open(&place.file);
-            place.line = reader.ok().and_then(|reader| reader.line_number_at(place.offset).ok()).unwrap_or(0);
+    /// Counts the line numbers of passages.
+    fn count_lines(&self, places: &mut [PassageHit]) {
+        for place in places {
+            let reader = self.files.reader(&place.file);
+            place.line = reader.and_then(|reader| reader.line_number_at(place.offset).ok()).unwrap_or(0);
             if place.entry.is_none() {
                 place.passage.line = usize::try_from(place.line).unwrap_or(usize::MAX);
             }
         }
-        RecallResults { passages: places, is_partial, ..RecallResults::default() }
     }
 }
 
@@ -478,7 +551,6 @@ struct PassageLocation {
     entry: Option<EntryId>,
     offset: u64,
     passage: Passage,
-    words: usize,
     /// True if the text around it contains the quoted phrases.
     has_phrases: bool,
 }
@@ -491,8 +563,8 @@ struct SearchTerms<'a> {
 }
 
 impl SearchTerms<'_> {
-    /// Best passage of a document, its number of words, and whether the document has the phrases.
-    fn passage(&self, text: &str, document: Range<usize>) -> (Passage, usize, bool) {
+    /// Best passage of a document, and whether the document has the phrases.
+    fn passage(&self, text: &str, document: Range<usize>) -> (Passage, bool) {
         // A phrase may cross the border of two documents.
         let start = text.floor_char_boundary(document.start.saturating_sub(PHRASE_BYTES_MAX));
         let end = text.ceil_char_boundary((document.end + PHRASE_BYTES_MAX).min(text.len()));
@@ -500,24 +572,22 @@ impl SearchTerms<'_> {
         let has_phrases = self.phrases.are_in(around);
         let phrase = self.phrases.first_in(around).filter(|_| has_phrases);
         let within = phrase.map_or(document, |phrase| start + phrase.start..start + phrase.end);
-        let (passage, words) = passage(text, within, self.matcher, self.context_lines);
-        (passage, words, has_phrases)
+        (passage(text, within, self.matcher, self.context_lines), has_phrases)
     }
 }
 
 /// Finds a passage in one part of an entry.
-fn find_in_log(
-    reader: &LogReader,
-    offset: u64,
-    (part, from): (usize, usize),
-    terms: &SearchTerms<'_>,
-) -> Option<PassageLocation> {
-    let entry = reader.entry_at(offset).ok()??;
-    let part = entry_parts(&entry).into_iter().nth(part).filter(|part| !part.is_recall())?;
-    let EntryPart { speaker, text } = part;
-    let (passage, words, has_phrases) = terms.passage(&text, stretch(&text, from));
-    let (at, entry) = (Some(entry.at), Some(entry.id));
-    Some(PassageLocation { speaker, at, entry, offset, passage, words, has_phrases })
+fn find_in_log(source: &SourceEntry, hit: &WindowHit, terms: &SearchTerms<'_>) -> Option<PassageLocation> {
+    let part = source.parts.get(hit.place.part as usize).filter(|part| !part.is_recall())?;
+    let (passage, has_phrases) = terms.passage(&part.text, stretch(&part.text, hit.place.start as usize));
+    Some(PassageLocation {
+        speaker: part.speaker.clone(),
+        at: Some(source.entry.at),
+        entry: Some(source.entry.id),
+        offset: hit.place.offset,
+        passage,
+        has_phrases,
+    })
 }
 
 /// Finds a passage in a separate file.
@@ -531,11 +601,11 @@ fn find_in_text(reader: &LogReader, offset: u64, terms: &SearchTerms<'_>) -> Opt
     };
     let text = text_of(&bytes[skip..]);
     let from = ((offset - start) as usize).saturating_sub(skip);
-    let (passage, words, has_phrases) = terms.passage(&text, stretch(&text, from));
+    let (passage, has_phrases) = terms.passage(&text, stretch(&text, from));
     let before: usize = text.split('\n').take(passage.line - 1).map(|line| line.len() + 1).sum();
     let offset = start + (skip + before) as u64;
     let speaker = PartSpeaker::Output;
-    Some(PassageLocation { speaker, at: None, entry: None, offset, passage, words, has_phrases })
+    Some(PassageLocation { speaker, at: None, entry: None, offset, passage, has_phrases })
 }
 
 /// Byte range of a document in its text.
@@ -543,26 +613,16 @@ fn stretch(text: &str, from: usize) -> Range<usize> {
     from.min(text.len())..(from + CHUNK).min(text.len())
 }
 
-/// Sorts by number of words, then score, then newest first.
+/// Sorts by score, then newest first.
 fn sort(places: &mut [PassageHit]) {
     places.sort_by(|one, other| {
-        let by_words = other.words.cmp(&one.words);
-        let by_score = || other.score.total_cmp(&one.score);
         let by_place = || (other.at, &one.session, one.offset).cmp(&(one.at, &other.session, other.offset));
-        by_words.then_with(by_score).then_with(by_place)
+        other.score.total_cmp(&one.score).then_with(by_place)
     });
 }
 
 /// Recency factor of a score.
-fn recency_factor(at: Option<Timestamp>, now: Timestamp) -> f64 {
-    let Some(at) = at else { return 1.0 };
-    let days = now.milliseconds().saturating_sub(at.milliseconds()).max(0) as f64 / DAY_MS;
-    1.0 + RECENCY_BONUS_MAX * 0.5_f64.powf(days / RECENCY_HALF_LIFE_DAYS)
-}
-
-/// Modification time of a file.
-fn modified(file: &Path) -> Option<Timestamp> {
-    let time = file.metadata().and_then(|metadata| metadata.modified()).ok()?;
-    let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
-    Some(Timestamp::from_milliseconds(i64::try_from(since.as_millis()).ok()?))
+fn recency_factor(at: i64, now: Timestamp, bonus: f32) -> f32 {
+    let days = now.milliseconds().saturating_sub(at).max(0) as f32 / DAY_MS;
+    1.0 + bonus * 0.5_f32.powf(days / RECENCY_HALF_LIFE_DAYS)
 }

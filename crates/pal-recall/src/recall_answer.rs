@@ -7,7 +7,7 @@ use crate::Recall;
 use crate::entry_parts::{ANSWER_END, EMPTY_ADVICE};
 use crate::index_update::IndexProgress;
 use crate::passage_search::{
-    PassageHit, RecallCaller, RecallQuery, RecallResults, RecalledEntry, search_all,
+    NearbyText, PassageHit, RecallCaller, RecallQuery, RecallResults, RecalledEntry, search_all,
 };
 use crate::quoted_phrases::QuotedPhrases;
 
@@ -111,7 +111,14 @@ fn format_results(found: &RecallResults, wanted: &RecallQuery<'_>, own: Option<&
         true => format!(
             "No place in {place} holds all of {query}. {corrections}These hold some of its words, the best first:\n"
         ),
-        false => format!("{} in {place}, the best first:\n", count_places(found.passages.len())),
+        false => {
+            let count = found.passages.iter().filter(|place| place.has_all_words).count();
+            let others = match found.passages.len() - count {
+                0 => String::new(),
+                others => format!(", and {others} with some of the words"),
+            };
+            format!("{} in {place} with all words{others}, the best first:\n", count_places(count))
+        }
     };
     for (shown, place) in found.passages.iter().enumerate() {
         let passage = format_passage(place, own);
@@ -139,7 +146,15 @@ fn format_passage(place: &PassageHit, own: Option<&str>) -> String {
     };
     let cut = |is_cut: bool| if is_cut { "…" } else { "" };
     let (before, after) = (cut(place.passage.is_cut_before), cut(place.passage.is_cut_after));
-    format!("\n--- {stands} ({}{at}; {session})\n{before}{}{after}\n", place.speaker, place.passage.text)
+    let nearby = |nearby: &Option<NearbyText>, label: &str| {
+        nearby.as_ref().map_or(String::new(), |nearby| {
+            let (before, after) = (cut(nearby.is_cut_before), cut(nearby.is_cut_after));
+            format!("[{label} it, {}:] {before}{}{after}\n", nearby.speaker, nearby.text)
+        })
+    };
+    let (earlier, later) = (nearby(&place.nearby.before, "before"), nearby(&place.nearby.after, "after"));
+    let text = format!("{before}{}{after}", place.passage.text);
+    format!("\n--- {stands} ({}{at}; {session})\n{earlier}{text}\n{later}", place.speaker)
 }
 
 fn session(id: &str, title: Option<&str>, agent: Option<&str>, own: Option<&str>) -> String {

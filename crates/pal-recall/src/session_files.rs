@@ -3,6 +3,8 @@
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
+use pal_model::Timestamp;
+
 /// Log of a session or subagent.
 const LOG: &str = "log.jsonl";
 /// Directory of a session's subagents, each laid out like a session.
@@ -106,6 +108,13 @@ pub(crate) fn session_and_agent(name: &str) -> (&str, Option<String>) {
         agents.extend(parts.next());
     }
     (session, (!agents.is_empty()).then(|| agents.join("/")))
+}
+
+/// Modification time of a file.
+pub(crate) fn modified(file: &Path) -> Option<Timestamp> {
+    let time = file.metadata().and_then(|metadata| metadata.modified()).ok()?;
+    let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(Timestamp::from_milliseconds(i64::try_from(since.as_millis()).ok()?))
 }
 
 #[cfg(test)]

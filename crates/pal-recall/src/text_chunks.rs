@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 /// Maximum bytes of a chunk; it ends at a line end if there is one in its second half.
-pub(crate) const CHUNK: usize = 3_000;
+pub(crate) const CHUNK: usize = 600;
 /// Bytes that adjacent chunks share, so that text at a boundary is found as well.
-const SHARED: usize = 300;
+const SHARED: usize = 60;
 
 /// Byte ranges of the chunks. They cover the text and depend on it alone.
 pub(crate) fn chunks(text: &str) -> Vec<Range<usize>> {

@@ -6,13 +6,14 @@ use std::ops::Range;
 
 use memchr::memmem::Finder;
 use pal_model::{LogEntry, SharedText};
-use pal_search::{SearchError, SearchIndex};
+use pal_search::{SearchError, WindowIndex};
 use pal_store::{LogLine, LogReader};
 
-use crate::index_update::{copy_descriptions, index_entry, indexed_to};
+use crate::Recall;
+use crate::index_update::{add_texts, copy_descriptions, entry_texts, indexed_to};
 use crate::passage_search::{RecallQuery, RecallResults, search_index};
 use crate::session_files::{IndexedFile, sources};
-use crate::{FIELDS, Recall};
+use crate::text_chunks::CHUNK;
 
 /// Bytes read at a time, or one longer line.
 const READ_BYTES: u64 = 8 << 20;
@@ -43,6 +44,9 @@ impl Recall {
                     behind.push((source, to));
                 }
             }
+            let bytes: u64 = behind.iter().map(|(source, from)| source.bytes - from).sum();
+            // Only lines with the words are indexed, but their rarity is that in all text.
+            let population = usize::try_from(bytes).unwrap_or(usize::MAX) / CHUNK;
             for needs_all in [true, false] {
                 let matches: Vec<_> = behind
                     .iter()
@@ -50,16 +54,14 @@ impl Recall {
                     .collect();
                 // Search exact matches first, so that similar words do not crowd them out.
                 for is_exact in [true, false] {
-                    let mut found = SearchIndex::in_memory(FIELDS)?;
+                    let mut found = WindowIndex::in_memory()?;
                     copy_descriptions(index, &mut found)?;
                     for (source, matching) in &matches {
                         let lines = if is_exact { &matching.exact } else { &matching.similar };
-                        let lines = read_lines(source, lines);
-                        found.change(|transaction| {
-                            lines.iter().try_for_each(|line| index_entry(transaction, source, line))
-                        })?;
+                        let texts: Vec<_> = read_lines(source, lines).iter().flat_map(entry_texts).collect();
+                        found.change(|transaction| add_texts(transaction, source, &texts))?;
                     }
-                    let places = search_index(&found, sessions, wanted)?;
+                    let places = search_index(&found, sessions, wanted, population)?;
                     let is_found = if is_exact { !places.is_partial } else { true };
                     if is_found && !places.passages.is_empty() {
                         return Ok(places);

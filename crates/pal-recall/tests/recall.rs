@@ -72,7 +72,7 @@ impl TestProject {
     /// Texts of exact results.
     fn texts(&self, query: &str) -> Vec<String> {
         let found = self.found(query);
-        let places = found.passages.into_iter().filter(|_| !found.is_partial);
+        let places = found.passages.into_iter().filter(|place| !found.is_partial && place.has_all_words);
         places.map(|place| place.passage.text).collect()
     }
 }
@@ -151,6 +151,78 @@ fn torn_and_damaged_lines_are_skipped() {
     assert!(world.found("cherries").passages.is_empty(), "it is not whole yet");
     append(&log, rest);
     assert_eq!(world.texts("cherries"), ["cherries are kept"]);
+}
+
+#[test]
+fn passages_come_with_what_was_said_around_them() {
+    let world = TestProject::new();
+    let long = format!("It is closed. {}", "And so on. ".repeat(80));
+    world.say("one", &["Which port does the gateway use?", "4010", &long]);
+    world.say("two", &["Nothing of note."]);
+    let found = world.found("gateway port");
+    assert_eq!(found.passages.len(), 1, "what is shown beside a passage is not shown again: {found:?}");
+    let place = &found.passages[0];
+    let nearby = |text: &Option<pal_recall::NearbyText>| {
+        text.as_ref().map(|nearby| (nearby.text.clone(), nearby.is_cut_after, nearby.speaker.clone()))
+    };
+    assert_eq!(nearby(&place.nearby.before), None);
+    assert_eq!(nearby(&place.nearby.after), Some((String::from("4010"), false, PartSpeaker::Person)));
+    let middle = world.found("4010").passages.remove(0);
+    let (after, is_cut, _) = nearby(&middle.nearby.after).unwrap();
+    assert!(is_cut && after.starts_with("It is closed.") && after.len() <= 500, "{after}");
+    let end = world.found("note").passages.remove(0);
+    assert_eq!(
+        (nearby(&end.nearby.before), nearby(&end.nearby.after)),
+        (None, None),
+        "another session is not around it"
+    );
+}
+
+#[test]
+fn passages_with_all_words_do_not_hide_the_others() {
+    let world = TestProject::new();
+    world.say("one", &["The gateway uses port 4010 because 4000 was taken."]);
+    world.say("two", &["The gateway of the old office."]);
+    let texts = |query: &str| -> Vec<(String, bool)> {
+        let found = world.found(query);
+        assert!(!found.is_partial);
+        found.passages.into_iter().map(|place| (place.session, place.has_all_words)).collect()
+    };
+    assert_eq!(texts("gateway port"), [(String::from("one"), true), (String::from("two"), false)]);
+}
+
+#[test]
+fn rare_words_beat_repeated_common_ones() {
+    let world = TestProject::new();
+    for at in 0..30 {
+        world.say(
+            &format!("pip-{at}"),
+            &["Requirement already satisfied: numpy in the python of this machine"],
+        );
+    }
+    world.say("zeppelin", &["The requirement of the zeppelin project: it must land."]);
+    let found = world.found("is the requirement already satisfied for zeppelin python");
+    assert_eq!(found.passages[0].session, "zeppelin", "{found:?}");
+}
+
+#[test]
+fn dates_and_words_of_the_newest_state_are_resolved() {
+    let world = TestProject::new();
+    let say = |session: &str, days_ago: i64, text: &str| {
+        let path = log_path(&world.session(session));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut log = Log::create(&path, IdSource::seeded(days_ago as u64)).unwrap();
+        let at = Timestamp::from_milliseconds(now().milliseconds() - days_ago * 86_400_000);
+        log.append(EntryDraft::user(MessageOrigin::Person, &quoted(text)), at).unwrap();
+    };
+    say("early", 200, "The deploy target is the old cluster.");
+    say("middle", 40, "The deploy target is some cluster.");
+    say("late", 2, "The deploy target is a new cluster, at last.");
+    let first = |query: &str| world.found(query).passages.remove(0).session;
+    assert_eq!(first("deploy target 40 days ago"), "middle");
+    assert_eq!(first("what is the deploy target now"), "late");
+    assert_eq!(world.found("2 days ago").passages.len(), 1, "a day alone gives its prompts");
+    assert_eq!(first("2 days ago"), "late");
 }
 
 #[test]
@@ -349,7 +421,8 @@ fn odd_requests_get_sensible_answers() {
 #[test]
 fn misspelt_words_are_corrected_over_all_indexes() {
     let (one, two) = (TestProject::new(), TestProject::new());
-    one.say("one", &["The integration of the documentation", "review of the results"]);
+    one.say("one", &["The integration of the documentation"]);
+    one.say("two", &["review of the results"]);
     two.say("two", &["resume from the checkpoint", "a document"]);
     let mut recalls = [one.recall(), two.recall()];
     for recall in &mut recalls {

@@ -8,6 +8,7 @@ mod break_report;
 mod context_report;
 mod cost_overview;
 mod cost_report;
+mod project_names;
 mod session_export;
 mod session_list;
 mod session_name;
@@ -28,6 +29,7 @@ pub use cost_overview::{
     parse_day,
 };
 pub use cost_report::{CostReport, chart_lines};
+pub use project_names::{adopt_former_directory, separate_projects};
 pub use session_export::SessionTranscript;
 pub use session_list::{
     ResponseGaps, SessionDigest, SessionList, SessionSummary, distinct_id_chars, read_summaries,

@@ -9,14 +9,124 @@ const WORD_BYTES_MAX: usize = 64;
 /// Maximum number of query terms.
 const QUERY_TERMS_MAX: usize = 32;
 
-/// Stop words.
+/// Stop words: articles, pronouns, prepositions, conjunctions, auxiliary verbs and question words.
 const STOP_WORDS: &[&str] = &[
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "could", "did", "do", "does", "for",
-    "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "no", "not",
-    "of", "on", "or", "our", "please", "should", "so", "some", "that", "the", "their", "them", "then",
-    "there", "these", "they", "this", "to", "us", "was", "we", "were", "what", "when", "where", "which",
-    "who", "why", "will", "with", "would", "you", "your",
+    "a",
+    "about",
+    "also",
+    "am",
+    "an",
+    "and",
+    "any",
+    "are",
+    "aren",
+    "as",
+    "at",
+    "be",
+    "been",
+    "before",
+    "being",
+    "between",
+    "both",
+    "but",
+    "by",
+    "can",
+    "could",
+    "couldn",
+    "did",
+    "didn",
+    "do",
+    "does",
+    "doesn",
+    "doing",
+    "don",
+    "during",
+    "each",
+    "for",
+    "from",
+    "had",
+    "has",
+    "hasn",
+    "have",
+    "haven",
+    "having",
+    "he",
+    "her",
+    "hers",
+    "herself",
+    "him",
+    "himself",
+    "his",
+    "how",
+    "i",
+    "if",
+    "in",
+    "into",
+    "is",
+    "isn",
+    "it",
+    "its",
+    "itself",
+    "just",
+    "me",
+    "my",
+    "myself",
+    "no",
+    "not",
+    "of",
+    "on",
+    "or",
+    "our",
+    "ours",
+    "ourselves",
+    "please",
+    "she",
+    "should",
+    "shouldn",
+    "so",
+    "some",
+    "such",
+    "than",
+    "that",
+    "the",
+    "their",
+    "them",
+    "themselves",
+    "then",
+    "there",
+    "these",
+    "they",
+    "this",
+    "to",
+    "too",
+    "us",
+    "very",
+    "was",
+    "wasn",
+    "we",
+    "were",
+    "weren",
+    "what",
+    "when",
+    "where",
+    "which",
+    "while",
+    "who",
+    "whom",
+    "whose",
+    "why",
+    "will",
+    "with",
+    "would",
+    "wouldn",
+    "you",
+    "your",
+    "yours",
+    "yourself",
 ];
+
+/// Endings after an apostrophe: Caroline's, they're, don't.
+const CONTRACTION_TAILS: &[&str] = &["d", "ll", "m", "re", "s", "t", "ve"];
 
 /// Terms of a text, separated by spaces, as they are indexed.
 pub(crate) fn index_terms(text: &str) -> String {
@@ -30,44 +140,28 @@ pub(crate) fn index_terms(text: &str) -> String {
     out
 }
 
-/// Condition on the words of a query.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MatchMode {
-    /// At least one of the significant words; rare ones weigh most.
-    Any,
-    /// All words.
-    All,
-    /// All words as prefixes.
-    Prefixes,
+/// Terms of the significant words of a query, each once.
+pub(crate) fn query_terms(text: &str) -> Vec<String> {
+    let mut terms: Vec<String> = Vec::new();
+    for word in question_words(text) {
+        each_term(word, &mut |term| {
+            let term = term.to_lowercase();
+            if terms.len() < QUERY_TERMS_MAX && !terms.contains(&term) {
+                terms.push(term);
+            }
+        });
+    }
+    terms
 }
 
-/// Builds an FTS5 query; none if the text has no searchable words.
-pub(crate) fn query(text: &str, fit: MatchMode) -> Option<String> {
-    let words = match fit {
-        MatchMode::Any => significant_words(text),
-        MatchMode::All | MatchMode::Prefixes => question_words(text),
-    };
-    let mut groups: Vec<Vec<String>> =
-        words.into_iter().map(terms).filter(|group| !group.is_empty()).collect();
-    groups.truncate(QUERY_TERMS_MAX);
+/// Builds an FTS5 query for texts with any of the significant words; none if there are none.
+pub(crate) fn any_word_query(text: &str) -> Option<String> {
+    if significant_words(text).is_empty() {
+        return None;
+    }
     // A quoted term is never an operator; no term contains a quotation mark.
-    let quoted = |term: &String| format!("\"{term}\"");
-    let joined = |terms: &[String], by: &str| terms.iter().map(quoted).collect::<Vec<_>>().join(by);
-    let clauses: Vec<String> = match fit {
-        MatchMode::Any => {
-            let mut all: Vec<String> = Vec::new();
-            for term in groups.into_iter().flatten() {
-                if all.len() < QUERY_TERMS_MAX && !all.contains(&term) {
-                    all.push(term);
-                }
-            }
-            return (!all.is_empty()).then(|| joined(&all, " OR "));
-        }
-        // The terms of one word are indexed next to each other, so they form a phrase.
-        MatchMode::All => groups.iter().map(|group| joined(group, " + ")).collect(),
-        MatchMode::Prefixes => groups.iter().map(|group| format!("{} *", joined(group, " + "))).collect(),
-    };
-    (!clauses.is_empty()).then(|| clauses.join(" AND "))
+    let quoted: Vec<String> = query_terms(text).iter().map(|term| format!("\"{term}\"")).collect();
+    (!quoted.is_empty()).then(|| quoted.join(" OR "))
 }
 
 /// Significant words of a query; all words if every one is a stop word.
@@ -76,15 +170,14 @@ pub(crate) fn question_words(text: &str) -> Vec<&str> {
     if telling.is_empty() { split_words(text).collect() } else { telling }
 }
 
-/// Words that are not stop words.
+/// Words that are neither stop words nor what is left of a contraction.
 fn significant_words(text: &str) -> Vec<&str> {
-    split_words(text).filter(|word| !STOP_WORDS.contains(&word.to_lowercase().as_str())).collect()
-}
-
-fn terms(word: &str) -> Vec<String> {
-    let mut terms = Vec::new();
-    each_term(word, &mut |term| terms.push(term.to_owned()));
-    terms
+    let is_tail = |word: &str| {
+        let before = word.as_ptr() as usize - text.as_ptr() as usize;
+        text[..before].ends_with(['\'', '’']) && CONTRACTION_TAILS.contains(&word.to_lowercase().as_str())
+    };
+    let is_significant = |word: &&str| !STOP_WORDS.contains(&word.to_lowercase().as_str()) && !is_tail(word);
+    split_words(text).filter(is_significant).collect()
 }
 
 /// Runs of letters and digits.
@@ -188,17 +281,12 @@ mod tests {
 
     #[test]
     fn stop_words_are_dropped_from_queries() {
-        let any = |text: &str| query(text, MatchMode::Any);
-        assert_eq!(any("How do I run the tests?").as_deref(), Some("\"run\" OR \"tests\""));
-        assert_eq!(any("\"AND\" OR (NEAR) -x *"), Some("\"NEAR\" OR \"x\"".to_owned()));
-        assert_eq!((any("the of a"), any("!?")), (None, None));
-        let all = |text: &str| query(text, MatchMode::All);
-        assert_eq!(all("the readToken").as_deref(), Some("\"readToken\" + \"read\" + \"Token\""));
-        assert_eq!(all("to be").as_deref(), Some("\"to\" AND \"be\""));
-        assert_eq!(
-            query("tok 記憶を", MatchMode::Prefixes).as_deref(),
-            Some("\"tok\" * AND \"記憶\" + \"憶を\" *")
-        );
-        assert_eq!(all("!?"), None);
+        assert_eq!(any_word_query("How do I run the tests?").as_deref(), Some("\"run\" OR \"tests\""));
+        assert_eq!(any_word_query("\"AND\" OR (NEAR) -x *"), Some("\"near\" OR \"x\"".to_owned()));
+        assert_eq!((any_word_query("the of a"), any_word_query("!?")), (None, None));
+        assert_eq!(query_terms("Caroline's dog, and what they don’t like"), ["caroline", "dog", "like"]);
+        assert_eq!(query_terms("ls -s"), ["ls", "s"], "a letter of its own is a word");
+        assert_eq!(query_terms("the readToken"), ["readtoken", "read", "token"]);
+        assert_eq!(query_terms("to be"), ["to", "be"]);
     }
 }

@@ -38,11 +38,6 @@ impl WordMatcher {
         WordMatcher { words }
     }
 
-    /// Number of distinct query words.
-    pub fn word_count(&self) -> usize {
-        self.words.len()
-    }
-
     /// Finds the query words in a text, in text order.
     pub fn find_words(&self, text: &str) -> Vec<WordMatch> {
         let mut marks = Vec::new();
@@ -135,6 +130,5 @@ mod tests {
         ] {
             assert_eq!(marked(question, text), found, "{question}");
         }
-        assert_eq!(WordMatcher::new("parser the parser Parser").word_count(), 1);
     }
 }

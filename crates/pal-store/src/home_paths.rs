@@ -24,14 +24,25 @@ pub fn home_from_environment() -> Option<PathBuf> {
     home(env::var_os("PAL_HOME"), env::var_os("HOME"))
 }
 
-/// Directory name of a project, from its absolute path: everything but ASCII letters and digits becomes `-`.
-/// Long names are truncated; truncated and non-ASCII names end with a hash of the path to stay unique.
+/// Directory name of a project, from its absolute path: everything but ASCII letters and digits becomes `-`. A name that
+/// other paths would have as well ends with a hash of the path, since only `/` may become `-` without; long names are
+/// truncated before it. So two projects never share a directory.
 pub fn slug(project: &Path) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '/';
+    slug_with_hash(project, |text| !text.chars().all(is_plain))
+}
+
+/// Directory name that a project had before names were distinct: `a_b`, `a-b` and `a/b` had the same.
+pub fn former_slug(project: &Path) -> String {
+    slug_with_hash(project, |text| !text.is_ascii())
+}
+
+fn slug_with_hash(project: &Path, is_ambiguous: impl Fn(&str) -> bool) -> String {
     let bytes = project.as_os_str().as_encoded_bytes();
     let text = project.to_string_lossy();
     let dashed = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let mut slug: String = text.chars().map(dashed).collect();
-    if slug.len() > SLUG_BYTES_MAX || !text.is_ascii() {
+    if slug.len() > SLUG_BYTES_MAX || is_ambiguous(&text) {
         slug.truncate(SLUG_BYTES_MAX);
         slug.push_str(&format!("-{:016x}", xxh3_64(bytes)));
     }
@@ -59,7 +70,14 @@ mod tests {
 
     #[test]
     fn slugs_are_plain_short_and_distinct() {
-        assert_eq!(slug(Path::new("/home/a b/x_y.rs")), "-home-a-b-x-y-rs");
+        assert_eq!(slug(Path::new("/home/ab/xy")), "-home-ab-xy");
+        let name = slug(Path::new("/home/a b/x_y.rs"));
+        assert!(name.starts_with("-home-a-b-x-y-rs-") && name.len() == 33, "{name}");
+        let alike = ["/src/a_b", "/src/a-b", "/src/a/b", "/src/a.b", "/src/a b", "/src-a/b"];
+        let names: std::collections::BTreeSet<String> =
+            alike.iter().map(|path| slug(Path::new(path))).collect();
+        assert_eq!(names.len(), alike.len(), "{names:?}");
+        assert!(alike.iter().all(|path| former_slug(Path::new(path)) == "-src-a-b"));
         let (one, two) = (slug(Path::new("/home/项目一")), slug(Path::new("/home/项目二")));
         assert_ne!(one, two);
         assert!(one.starts_with("-home----"), "{one}");

@@ -51,7 +51,9 @@ pub use entry_heads::EntryHead;
 pub use error::{
     AppendError, BadLine, FileError, LineFault, LinePosition, LogChange, LogProblem, OpenError, RewindError,
 };
-pub use home_paths::{home, home_from_environment, log_path, project_directory, session_directory, slug};
+pub use home_paths::{
+    former_slug, home, home_from_environment, log_path, project_directory, session_directory, slug,
+};
 pub use log::{Log, LogBranch, OpenedLog, PendingSync};
 pub use log_open::create_private_directory;
 pub use log_reader::{LogCheck, LogLine, LogLines, LogReader, ReadError};

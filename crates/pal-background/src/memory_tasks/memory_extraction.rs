@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pal_engine::{ConversationFork, Session, SessionConfig};
 use pal_memory::{Author, MemoryLocation, MemoryStore};
-use pal_model::{EntryBody, EntryId, LogEntry, MessageOrigin, RequestSource, Timestamp};
+use pal_model::{BlockType, EntryBody, EntryId, LogEntry, MessageOrigin, RequestSource, Timestamp};
 use pal_process::CancelToken;
 use pal_run::ProgressLimits;
 use pal_tools::{MediaSupport, Workspace, hidden_files};
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::access_bounds::AccessBounds;
 use super::memory_editor::MemoryEditor;
+use super::standing_rule::states_rule;
 use crate::background_budget::BackgroundBudget;
 use crate::background_config::{BackgroundConfig, ExtractionOptions};
 use crate::fork_runner::{ForkLimits, ForkModel, ForkReport, ForkRunner, RunDeadline};
@@ -41,6 +42,9 @@ const SHARE: u64 = 16;
 
 /// Bytes per token, to estimate new content.
 const TOKEN_BYTES: u64 = 4;
+
+/// Maximum bytes of a message that is read for a rule: longer ones quote other text.
+const RULE_BYTES_MAX: usize = 2_000;
 
 /// File with the progress of extraction.
 const STATE: &str = "memory.json";
@@ -152,7 +156,11 @@ impl Extraction {
         let is_said = |entry: &&LogEntry| matches!(&entry.body, EntryBody::User(user) if user.origin == MessageOrigin::Person);
         let bytes: u64 =
             new.iter().filter(|entry| is_message(entry)).map(|entry| entry.line.len() as u64).sum();
+        let states_rule = new.iter().filter(is_said).any(|entry| {
+            message_texts(entry).iter().any(|text| text.len() <= RULE_BYTES_MAX && states_rule(text))
+        });
         let wanted = match self.learning.tokens_least {
+            _ if states_rule => 0,
             0 => 0,
             least => least.max(session.view().size().tokens / SHARE),
         };
@@ -341,6 +349,13 @@ fn source() -> RequestSource {
 fn since(branch: &[LogEntry], last: Option<EntryId>) -> &[LogEntry] {
     let at = last.and_then(|last| branch.iter().rposition(|entry| entry.id == last));
     at.map_or(branch, |at| &branch[at + 1..])
+}
+
+/// Texts of a message of the user.
+fn message_texts(entry: &LogEntry) -> Vec<String> {
+    let EntryBody::User(user) = &entry.body else { return Vec::new() };
+    let texts = user.content.blocks().iter().filter(|block| block.kind() == BlockType::Text);
+    texts.filter_map(|block| Some(block.string("text")?.into_owned())).collect()
 }
 
 fn is_message(entry: &LogEntry) -> bool {

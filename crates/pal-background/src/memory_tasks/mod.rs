@@ -14,6 +14,7 @@ mod dream_task;
 mod memory_editor;
 mod memory_extraction;
 mod session_search;
+mod standing_rule;
 
 pub use dream::{Dream, revert_killed_dreams};
 pub use dream_gates::{DreamGate, DreamGates};

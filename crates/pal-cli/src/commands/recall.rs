@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use pal_recall::{
-    PassageHit, Recall, RecallQuery, RecallResults, SearchError, project_and_session, search_all,
+    NearbyText, PassageHit, Recall, RecallQuery, RecallResults, SearchError, project_and_session, search_all,
 };
 use pal_report::sanitize;
 use serde_json::{Value, json};
@@ -74,8 +74,7 @@ pub(crate) fn recall(
     let mut found = search_all(&mut recalls, &wanted).map_err(|error| failure(&error))?;
     found.join(unindexed, arguments.limit);
     if arguments.json {
-        let list: Vec<Value> =
-            found.passages.iter().map(|place| passage_object(place, found.is_partial)).collect();
+        let list: Vec<Value> = found.passages.iter().map(passage_object).collect();
         writeln!(out, "{}", Value::from(list))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -158,8 +157,14 @@ fn session_scope(name: &str, settings: &Settings) -> Result<SearchScope, Failure
 }
 
 /// Converts a match to JSON.
-fn passage_object(place: &PassageHit, is_loose: bool) -> Value {
+fn passage_object(place: &PassageHit) -> Value {
     let passage = &place.passage;
+    let nearby = |nearby: &NearbyText| {
+        json!({
+            "who": nearby.speaker.name(), "at": nearby.at, "entry": nearby.entry.to_string(), "text": nearby.text,
+            "cut_before": nearby.is_cut_before, "cut_after": nearby.is_cut_after,
+        })
+    };
     json!({
         "session": place.session, "title": place.description.title(), "directory": place.description.directory,
         "agent": place.agent, "who": place.speaker.name(), "said_by": place.speaker.to_string(), "at": place.at,
@@ -167,7 +172,8 @@ fn passage_object(place: &PassageHit, is_loose: bool) -> Value {
         "line": place.line, "offset": place.offset, "text": passage.text, "text_line": passage.line,
         "text_character": passage.character, "cut_before": passage.is_cut_before, "cut_after": passage.is_cut_after,
         "marks": passage.marks.iter().map(|mark| [mark.start, mark.end]).collect::<Vec<_>>(),
-        "words": place.words, "all_words": !is_loose, "score": place.score,
+        "before": place.nearby.before.as_ref().map(nearby), "after": place.nearby.after.as_ref().map(nearby),
+        "words": place.words, "all_words": place.has_all_words, "score": place.score,
     })
 }
 

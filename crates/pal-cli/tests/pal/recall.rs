@@ -106,7 +106,7 @@ fn a_passage_is_shown_with_its_author_and_location() {
 fn a_match_is_one_line_unless_more_is_wanted() {
     let project = RecallProject::new();
     let long = format!("{} the retry policy backs off {}", "before ".repeat(40), "after ".repeat(40));
-    project.session(&project.directory, "0199-one", &["How are requests retried?", &long]);
+    project.session(&project.directory, "0199-one", &["How do requests end?", &long]);
     project.session(&project.directory, "0299-two", &["Nothing\nabout the retry policy\x1b[31m here"]);
     let out = project.good(&["retry", "policy"]);
     let lines: Vec<&str> = out.lines().collect();

@@ -15,6 +15,8 @@ const SAME_SHARE: f64 = 0.85;
 const SUBJECT_SHARE: f64 = 0.6;
 /// Minimum number of words for a comparison.
 const WORDS_MIN: usize = 5;
+/// Maximum number of words of a statement that counts as a rule.
+const HABIT_WORDS_MAX: usize = 12;
 /// Words in more memories than this are ignored when pairing.
 const COMMON_WORD_MEMORIES: usize = 50;
 
@@ -52,7 +54,10 @@ pub(super) fn duplicates(subjects: &[CheckedMemory]) -> Vec<MemoryFinding> {
         let (mine, theirs) = (description(one), description(other));
         let why = match () {
             () if !mine.is_empty() && mine == theirs => "have the same description",
-            () if one.words.len() >= WORDS_MIN && overlap(&one.words, &other.words) >= SAME_SHARE => {
+            () if one.words.len() >= WORDS_MIN
+                && overlap(&one.words, &other.words) >= SAME_SHARE
+                && distinct_words(&one.topic.body) == distinct_words(&other.topic.body) =>
+            {
                 "have nearly the same text"
             }
             () => continue,
@@ -133,6 +138,10 @@ static RULE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
+/// A statement of what the project does, such as `we release on Fridays`: as good as a rule for it.
+static HABIT: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?i)^\W*(?:we|i|wir|ich|nous|je)\s+(?P<about>[^?]{8,100})$").ok());
+
 static VALUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)^\W*(?:the )?([\p{L}][\p{L}\d _-]{2,40}?)\W*(?::| is| are| =|=| ist| on)\s+[*`]*(\d[\w:.,/-]*|v\d[\w.]*)").ok()
 });
@@ -160,9 +169,27 @@ fn claims(text: &str) -> Vec<MemoryClaim> {
                 let value = found[2].trim_end_matches(['.', ',']).to_lowercase();
                 claims.push(MemoryClaim::Value { key, value });
             }
+        } else if let Some(found) = HABIT.as_ref().and_then(|habit| habit.captures(sentence)) {
+            let words: Vec<String> = lowercase_words(&found["about"]).collect();
+            let about: BTreeSet<String> = words.iter().filter(|word| !is_filler(word)).cloned().collect();
+            // A statement of several parts is no rule about one thing.
+            if about.len() >= 2 && words.len() <= HABIT_WORDS_MAX {
+                let said = sentence.trim_end_matches('.').to_owned();
+                claims.push(MemoryClaim::Rule { is_for: !has_negation(&words), about, said });
+            }
         }
     }
     claims
+}
+
+/// Returns true if a statement says that something is not done.
+fn has_negation(words: &[String]) -> bool {
+    words.iter().any(|word| {
+        matches!(
+            word.as_str(),
+            "not" | "never" | "no" | "nicht" | "nie" | "kein" | "keine" | "jamais" | "pas"
+        ) || matches!(word.as_str(), "don" | "doesn" | "won" | "stopped")
+    })
 }
 
 fn is_negated(about: &str) -> bool {
@@ -175,16 +202,24 @@ fn is_negated(about: &str) -> bool {
 fn is_filler(word: &str) -> bool {
     const FILLERS: &[&str] = &[
         "the", "and", "for", "with", "this", "that", "when", "use", "using", "used", "not", "our", "all",
-        "any", "der", "die", "das", "und", "les", "des", "you", "are", "run", "always", "never", "from",
-        "into", "please", "here",
+        "any", "a", "d", "i", "m", "s", "t", "an", "on", "in", "at", "to", "of", "we", "it", "is", "der",
+        "die", "das", "und", "les", "des", "you", "are", "run", "always", "never", "from", "into", "please",
+        "here",
     ];
     FILLERS.contains(&word)
 }
 
-/// Lower-case words of a text.
+/// Lower-case words of a text. Single letters and digits count: they may be all that differs.
 fn lowercase_words(text: &str) -> impl Iterator<Item = String> + '_ {
-    let parts = text.split(|c: char| !c.is_alphanumeric());
-    parts.filter(|word| word.chars().count() > 1 || !word.is_ascii()).map(str::to_lowercase)
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
+/// Words with digits, and single letters: texts that differ in them say different things.
+fn distinct_words(text: &str) -> BTreeSet<String> {
+    let is_distinct = |word: &String| {
+        word.chars().any(|letter| letter.is_ascii_digit()) || (word.len() == 1 && !is_filler(word))
+    };
+    lowercase_words(text).filter(is_distinct).collect()
 }
 
 /// Jaccard similarity of two word sets.

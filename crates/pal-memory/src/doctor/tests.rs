@@ -74,6 +74,11 @@ fn contradictions_are_found_by_rule() {
         ("Use tabs for indentation.", "Use tabs for indentation and alignment.", false),
         ("The deadline is 2026-11-20.", "The deadline is 2026-11-20.", false),
         ("port: 8080", "timeout: 9090", false),
+        ("We release on Fridays.", "Never release on Fridays.", true),
+        ("We release on Fridays", "We don't release on Fridays", true),
+        ("We release on Fridays.", "Never release on Mondays.", false),
+        ("We release on Fridays.", "Always release on Fridays.", false),
+        ("We squash commits.", "Never push on Fridays after lunch.", false),
     ];
     for (one, other, is_wanted) in cases {
         let mut patient = DoctorFixture::new();
@@ -82,6 +87,23 @@ fn contradictions_are_found_by_rule() {
         let found = patient.found(1);
         let is_found = found.iter().any(|(trouble, _)| *trouble == FindingKind::Contradiction);
         assert_eq!(is_found, is_wanted, "{one} / {other}: {found:?}");
+    }
+}
+
+#[test]
+fn memories_that_differ_in_a_number_or_a_letter_are_no_duplicates() {
+    for (one, other, is_same) in
+        [("number 0", "number 9", false), ("plan A", "plan B", false), ("Number 7.", "number 7", true)]
+    {
+        let mut patient = DoctorFixture::new();
+        let body = |what: &str| {
+            format!("The server with {what} keeps the builds of the team in its second cellar.\n")
+        };
+        patient.write("one", &format!("about {one}"), &body(one));
+        patient.write("other", &format!("about {other}"), &body(other));
+        let found = patient.found(1);
+        let is_found = found.iter().any(|(trouble, _)| *trouble == FindingKind::Duplicate);
+        assert_eq!(is_found, is_same, "{one} / {other}: {found:?}");
     }
 }
 

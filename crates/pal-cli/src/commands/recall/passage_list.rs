@@ -4,7 +4,7 @@ use std::io::Write;
 
 use pal_model::Timestamp;
 use pal_model::text::count_noun;
-use pal_recall::{Passage, PassageHit, RecallResults};
+use pal_recall::{NearbyText, Passage, PassageHit, RecallResults};
 use pal_report::{TextStyle, clip_line, sanitize, sanitize_lines};
 
 use crate::failure::Failure;
@@ -100,10 +100,27 @@ impl PassageList {
         )?;
         let stands = format!("{}:{}", sanitize(&place.file.to_string_lossy()), place.line);
         writeln!(out, "  {}", self.colors.dim(&stands))?;
+        if let Some(before) = &place.nearby.before {
+            self.nearby(before, out)?;
+        }
         for line in self.lines(&place.passage) {
             writeln!(out, "  {} {line}", self.colors.dim("│"))?;
         }
+        if let Some(after) = &place.nearby.after {
+            self.nearby(after, out)?;
+        }
         writeln!(out)?;
+        Ok(())
+    }
+
+    /// Writes the text before or after a passage.
+    fn nearby(&self, nearby: &NearbyText, out: &mut dyn Write) -> Result<(), Failure> {
+        let cut = |is_cut: bool| if is_cut { "…" } else { "" };
+        let (start, end) = (cut(nearby.is_cut_before), cut(nearby.is_cut_after));
+        let text = sanitize_lines(&nearby.text.replace("\r\n", "\n"));
+        for line in format!("{}: {start}{text}{end}", nearby.speaker).split('\n') {
+            writeln!(out, "  {}", self.colors.dim(&format!("┊ {line}")))?;
+        }
         Ok(())
     }
 
