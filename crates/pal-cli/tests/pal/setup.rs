@@ -92,12 +92,7 @@ fn the_doctor_shows_the_pauses_that_were_counted() {
     };
     assert!(pauses(&[]).ends_with("none counted in this project yet"), "{}", pauses(&[]));
     let directory = world.path("project").canonicalize().unwrap();
-    let project: String = directory
-        .to_str()
-        .unwrap()
-        .chars()
-        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' })
-        .collect();
+    let project = pal_store::slug(&directory);
     let hours = json!({"9": [6, 1, 0, 0], "14": [2, 1, 0, 0]});
     let table = json!({"version": 1, "projects": [{"project": project, "hours": hours}]});
     std::fs::create_dir_all(world.path("pal")).unwrap();
