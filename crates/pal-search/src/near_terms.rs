@@ -111,7 +111,7 @@ fn ending_cost(letters: &[char]) -> usize {
         let ending: Vec<char> = ending.chars().collect();
         edit_distance(letters, &ending) <= usize::from(ending.len() > 3)
     };
-    let is_ending = letters.len() <= 2 || ENDINGS.iter().any(|ending| is_like(&ending));
+    let is_ending = letters.len() <= 2 || ENDINGS.iter().any(is_like);
     if is_ending { usize::from(!letters.is_empty()) } else { letters.len() }
 }
 
