@@ -72,10 +72,11 @@ pub(crate) fn nearest_term(
         .query_map(params![first.to_string(), end.to_string(), lengths.0, lengths.1], |row| {
             Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
         })?;
+    let starts = word_starts(word);
     let mut best: Option<NearTerm> = None;
     for row in rows {
         let (term, documents) = row?;
-        let near = NearTerm { distance: stem_distance(word, &term), documents, term };
+        let near = NearTerm { distance: stem_distance(&starts, &term), documents, term };
         if near.distance <= distance_max && best.as_ref().is_none_or(|best| near.is_better_than(best)) {
             best = Some(near);
         }
@@ -83,18 +84,30 @@ pub(crate) fn nearest_term(
     Ok(best)
 }
 
-/// Distance between a word and a stem. The stemmer turns a last `y` into `i` and cuts endings off; cutting one off the word
-/// counts as an edit, and cutting anything else off as one for each letter.
-fn stem_distance(word: &str, stem: &str) -> usize {
-    let (letters, mut stem): (Vec<char>, Vec<char>) = (word.chars().collect(), stem.chars().collect());
+/// A word without its last letters, and the edits that cutting them off counts as.
+struct WordStart {
+    letters: Vec<char>,
+    cost: usize,
+}
+
+/// Starts of a word that may be its stem: the stemmer cuts endings off. Cutting one off counts as an edit, and cutting anything else
+/// off as one for each letter.
+fn word_starts(word: &str) -> Vec<WordStart> {
+    let letters: Vec<char> = word.chars().collect();
+    let cut = letters.len().saturating_sub(ENDING_CHARS_MAX).max(CORRECTED_CHARS_MIN);
+    (cut..=letters.len())
+        .map(|end| WordStart { letters: letters[..end].to_vec(), cost: ending_cost(&letters[end..]) })
+        .collect()
+}
+
+/// Distance between a word, given by its starts, and a stem. The stemmer turns a last `y` into `i`.
+fn stem_distance(starts: &[WordStart], stem: &str) -> usize {
+    let mut stem: Vec<char> = stem.chars().collect();
     if let Some(last) = stem.last_mut().filter(|last| **last == 'i') {
         *last = 'y';
     }
-    let cut = letters.len().saturating_sub(ENDING_CHARS_MAX).max(CORRECTED_CHARS_MIN);
-    (cut..=letters.len())
-        .map(|end| edit_distance(&letters[..end], &stem) + ending_cost(&letters[end..]))
-        .min()
-        .unwrap_or(usize::MAX)
+    let distances = starts.iter().map(|start| edit_distance(&start.letters, &stem) + start.cost);
+    distances.min().unwrap_or(usize::MAX)
 }
 
 /// Endings of more than two letters that the stemmer cuts off.

@@ -27,8 +27,6 @@ const PREFIX_WEIGHT: f32 = 0.5;
 const COMMON_TEXTS: usize = 30_000;
 /// Longest list of texts of one term that is read.
 const TERM_TEXTS_MAX: usize = 400_000;
-/// Texts in an index below which removed ones do not matter.
-const REMOVED_MIN: i64 = 10_000;
 
 /// Full-text table.
 const TERMS: &str = "term";
@@ -170,14 +168,6 @@ impl WindowIndex {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Returns true if most of the indexed texts were removed, so that rebuilding makes the index smaller.
-    pub fn is_mostly_removed(&self) -> Result<bool, SearchError> {
-        let count = |query: &str| self.connection.query_row(query, [], |row| row.get::<_, i64>(0));
-        let last = count("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'text'")?;
-        let live = count("SELECT coalesce(sum(length(sizes)) / 2, 0) FROM stretch")?;
-        Ok(last >= REMOVED_MIN && live * 2 < last)
-    }
-
     /// Returns true if a word is indexed, in any of its forms, or is the start of an indexed term.
     pub fn has_word(&self, word: &str) -> Result<bool, SearchError> {
         let terms = query_terms(word);
@@ -287,7 +277,7 @@ impl WindowIndex {
         Ok(WindowHits { hits, lacks_words })
     }
 
-    /// Newest texts of a kind within the times that `is_asked` accepts.
+    /// First indexed texts of a kind within the times that `is_asked` accepts.
     pub fn texts_of_times(
         &self,
         prefix: &str,
