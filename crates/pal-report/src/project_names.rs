@@ -33,7 +33,7 @@ pub fn separate_projects(home: &Path) -> io::Result<()> {
             separate_project(&projects, &folder)?;
         }
     }
-    fs::write(marker, VERSION)
+    pal_store::replace_private_file(&marker, VERSION.as_bytes())
 }
 
 /// Copies what a project kept under its former name, where no session says whose it is: memory without sessions.

@@ -74,14 +74,21 @@ pub(crate) fn eval(
         .write(folder)
         .map_err(|error| Failure::with_hint(error.to_string(), "name another directory with --out"))?;
     print(&findings, out)?;
+    name_report(&written, out)?;
+    Ok(exit_code(&findings.failures))
+}
+
+/// Prints the path of the readable report among the files that were written.
+fn name_report(written: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
     for file in written.iter().filter(|file| file.extension().is_some_and(|ending| ending == "md")) {
         writeln!(out, "report: {}", file.display())?;
     }
-    Ok(if findings.failures.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(crate::exit_codes::ERROR)
-    })
+    Ok(())
+}
+
+/// Exit code of a run with these failures.
+fn exit_code(failures: &[String]) -> ExitCode {
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(crate::exit_codes::ERROR) }
 }
 
 /// Files in order of size: the longest first, so that no core waits at the end.
@@ -126,11 +133,9 @@ fn fidelity(arguments: &FidelityArgs, settings: &Settings, out: &mut dyn Write) 
         writeln!(out, "{json}")?;
     } else {
         print_fidelity(&report, out)?;
-        for file in written.iter().filter(|file| file.extension().is_some_and(|ending| ending == "md")) {
-            writeln!(out, "report: {}", file.display())?;
-        }
+        name_report(&written, out)?;
     }
-    Ok(if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(crate::exit_codes::ERROR) })
+    Ok(exit_code(&report.failures))
 }
 
 /// Prints the sums by maker.

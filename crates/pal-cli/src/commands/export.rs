@@ -11,8 +11,7 @@ use crate::arguments::{ExportArgs, ExportFormat};
 use crate::failure::Failure;
 use crate::loaded_session::LoadedSession;
 use crate::notices::Notices;
-use crate::session_lookup::find;
-use crate::session_lookup::newest;
+use crate::session_lookup::{find, newest};
 use crate::settings::Settings;
 
 pub(crate) fn export(

@@ -1,6 +1,7 @@
 //! What the recorded agent uses after a compaction: words that it writes, and files that it reads and edits.
 
-use pal_model::{BlockType, ContentBlock, EntryBody, LogEntry, MessageOrigin};
+use pal_context::VisibleCall;
+use pal_model::{BlockType, ContentBlock, EntryBody, LogEntry, MessageOrigin, ToolKind};
 use pal_view::View;
 use rustc_hash::FxHashSet;
 use serde_json::Value;
@@ -146,9 +147,8 @@ fn add_value_words(value: &Value, words: &mut WordSet) {
 }
 
 fn is_edit(block: &ContentBlock) -> bool {
-    use pal_model::ToolKind;
     block.kind() == BlockType::ToolUse
-        && pal_context::VisibleCall::read(block)
+        && VisibleCall::read(block)
             .is_some_and(|call| matches!(call.kind, Some(ToolKind::Edit | ToolKind::Write)))
 }
 

@@ -250,10 +250,9 @@ pub(crate) fn full_summary(
     }
 }
 
-/// Notes as they would be by the end of a view: updated after 10,000 tokens, and then whenever the context has grown by a fifth.
+/// Notes as they would be by the end of a view, updated by the default cadence whatever calls are made.
 pub(crate) fn extracted_notes(view: &View) -> Option<SessionNotes> {
-    const FIRST: f64 = 10_000.0;
-    const GROWN: std::ops::RangeInclusive<f64> = 5_000.0..=25_000.0;
+    let cadence = NotesCadence::default();
     let estimator = view.estimator();
     let mut written = ExtractiveNotes::default();
     let mut last_covered = None;
@@ -270,8 +269,11 @@ pub(crate) fn extracted_notes(view: &View) -> Option<SessionNotes> {
         visible += tokens;
         new += tokens;
         unread.push(entry.clone());
-        let due =
-            if last_covered.is_none() { FIRST } else { (visible / 5.0).clamp(*GROWN.start(), *GROWN.end()) };
+        let share = visible / cadence.share as f64;
+        let due = match last_covered {
+            None => cadence.first as f64,
+            Some(_) => share.clamp(cadence.growth as f64, cadence.max_growth as f64),
+        };
         if new >= due {
             (written, _) = written.grown(&unread, estimator, true);
             last_covered = Some(entry.id);
